@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +20,7 @@ from flows.cli._session import AskSession, JsonSession, Session, TableSession, e
 from flows.cli.answerability import score_published
 from kgqa_core.errors import InputError, KgqaError
 from kgqa_core.report.terminal import VisibleText
-from kgqa_core.runs.records import answering_run, artifact_folder, newest_run, stage_artifact
+from kgqa_core.runs.records import answering_run, stage_artifact
 from kgqa_core.store.artifacts import Home
 from kgqa_core.types import OFFERED, ROLES
 
@@ -90,7 +90,7 @@ def ask(
             if session.as_json:
                 print_json(results[-1])
             elif not session.as_csv:
-                _show(results[-1], asker, titled=len(questions) > 1, show_keys=show_keys)
+                _show(results[-1], titled=len(questions) > 1, show_keys=show_keys)
     if session.as_csv:
         common.print_rows("", [_row(result) for result in results])
     if refused := sum("reject" in result for result in results):
@@ -119,7 +119,7 @@ def _questions_of_stdin(word: str | None) -> list[str]:
     return questions
 
 
-def _show(result: dict[str, Any], asker: _Asker, *, titled: bool, show_keys: bool) -> None:
+def _show(result: dict[str, Any], *, titled: bool, show_keys: bool) -> None:
     """Print an answer, with its question where there are several."""
     from kgqa_core.report.console import ask_tables
 
@@ -128,8 +128,8 @@ def _show(result: dict[str, Any], asker: _Asker, *, titled: bool, show_keys: boo
     if "reject" in result:
         common.out.print(VisibleText(f"refused: {result['reject']}"), soft_wrap=True)
         return
-    if result.get("form") and not show_keys:
-        result = result | {"form": asker.named_form(result)}
+    if result.get("form_named") and not show_keys:
+        result = result | {"form": result["form_named"]}
     for part in ask_tables(result):
         common.out.print(part)
 
@@ -220,19 +220,6 @@ class _Asker:
 
         if self.system is not None:
             close_tracer(self.system.tracer)
-
-    def named_form(self, result: Mapping[str, Any]) -> str:
-        """The form of an answer with names for keys; as it is where its graph is not at hand."""
-        from kgqa_core.kg.store import KgStore
-        from kgqa_core.logic.look import by_name
-        from kgqa_core.logic.parser import parse
-
-        with contextlib.suppress(KgqaError):
-            known = self.record is not None and result.get("run") in (None, self.record["run_id"])
-            record = self.record if known else newest_run(self.home, str(result["run"]))
-            with KgStore.open(artifact_folder(record or {}, "kg")) as store:
-                return str(by_name(parse(result["form"]), store))
-        return str(result["form"])
 
 
 def _note(text: str) -> None:

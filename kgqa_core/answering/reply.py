@@ -67,7 +67,7 @@ SHOWN = 50
 """Values of an answer that a notebook shows."""
 MODEL_FAILED = "the language model failed: "
 """How the reject of a question begins on which the language model failed."""
-_COMPUTED = ("operation", "form", "computed", "proof", "proof_rows", "road")
+_COMPUTED = ("operation", "form", "form_named", "computed", "proof", "proof_rows", "road")
 _VERDICT = ("answerable", "confidence", "calibrated", "min_confidence", "reason", "missing", "nearest")
 
 
@@ -78,11 +78,12 @@ class Answer:
     id, question: of the question, and its text.  output: what the answerer wrote or computed.  model: the answerer.
     knowledge: `retriever/format`.  text: what the model read.  topics, facts, entities, passages: what it rests on;
     passages is None where the format has none.  truncated: edges that the retriever left out for want of budget.
-    operation: None where nothing computes; else with form (as text, None where none found anything), computed (the
-    result as text), answers (its names or values), proof (texts of the first triples that it rests on), proof_rows
-    (how many there are) and road (which part of `auto` proposed the form).  wording: the answer as the language model
-    of `auto:MODEL` puts it, None without one.  effort: calls, tokens and steps of an answerer that explores the graph,
-    None for others.  chooser: which plan the language model of `symbolic.chooser` chose, or why none; None without one.
+    operation: None where nothing computes; else with form (as text, None where none found anything), form_named (the
+    same with names for keys), computed (the result as text), answers (its names or values), proof (texts of the first
+    triples that it rests on), proof_rows (how many there are) and road (which part of `auto` proposed the form).
+    wording: the answer as the language model of `auto:MODEL` puts it, None without one.  effort: calls, tokens and
+    steps of an answerer that explores the graph, None for others.  chooser: which plan the language model of
+    `symbolic.chooser` chose, or why none; None without one.
     understood: what a question that refers back to the dialogue was read as, None for a complete one.
     answerable: whether it is answered, None where no graph is read.  confidence: probability that the answer, given or
     withheld, is right, or, where an abstainer judges, that the graph holds it; never that of a decline; None where none
@@ -108,6 +109,7 @@ class Answer:
     passages: tuple[AnswerPassage, ...] | None = None
     operation: str | None = None
     form: str | None = None
+    form_named: str | None = None
     computed: str = ""
     answers: tuple[str, ...] | None = None
     proof: tuple[str, ...] = ()

@@ -88,13 +88,19 @@ def usualness(name: str) -> int:
 @cache
 def english_words() -> frozenset[str]:
     """Words of English in their base forms (WordNet 3.1), rare ones too."""
-    return frozenset(line.removesuffix("*") for line in _listed())
+    return frozenset(line.rstrip("*+") for line in _listed())
 
 
 @cache
 def person_nouns() -> frozenset[str]:
     """English nouns for persons: first of all so, and in at least half of their senses in WordNet 3.1."""
-    return frozenset(line[:-1] for line in _listed() if line.endswith("*"))
+    return frozenset(line.rstrip("*+") for line in _listed() if "*" in line)
+
+
+@cache
+def common_verbs() -> frozenset[str]:
+    """English words in their base forms that are verbs more often than nouns or adjectives (WordNet 3.1)."""
+    return frozenset(line.rstrip("*+") for line in _listed() if "+" in line)
 
 
 @cache

@@ -454,8 +454,8 @@ class GrammarAgreement:
         named = _places(form, query, words) & behind
         if not named <= _places(form.of, query, words):
             return True  # `of the dragons`
-        kinds = [way for way in np.flatnonzero(self.graph.to_truths).tolist()
-                 if any(words.relations[way, n + 1 : n + 3].max(initial=0.0) == 1.0 for n in places)]  # fmt: skip
+        kinds = [way for way in np.flatnonzero(self.graph.to_truths).tolist() if "among" not in words.words
+                 and any(words.relations[way, n : n + 1].max(initial=0.0) == 1.0 for n in behind)]  # fmt: skip
         steps = {step.relation for node in nodes_of(form.of) for step in getattr(node, "path", ())}
         if kinds and steps.isdisjoint(self.graph.keys[way] for way in kinds):
             return True  # `share of bosses`

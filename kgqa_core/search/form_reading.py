@@ -11,6 +11,7 @@ import numpy as np
 
 from kgqa_core.datasets.derived.thesaurus import Thesaurus, thesaurus
 from kgqa_core.linking.english import singulars
+from kgqa_core.linking.words import common_verbs, english_words
 from kgqa_core.logic.forms import (
     BESTS,
     Aggregate,
@@ -65,12 +66,20 @@ _IRREGULAR = {
         ("ride", "rode ridden"), ("fly", "flew flown flies"), ("steal", "stole stolen"), ("breed", "bred"),
         ("person", "people persons ppl"), ("child", "children"), ("man", "men"), ("woman", "women"),
         ("swim", "swam swum swimming"), ("weave", "wove woven"), ("strike", "struck"), ("shoot", "shot"),
+        ("become", "became"), ("go", "went gone"), ("come", "came"), ("see", "saw seen"), ("get", "got gotten"),
+        ("take", "took taken"), ("lose", "lost"), ("say", "said"), ("know", "knew known"), ("break", "broke broken"),
+        ("rise", "rose risen"), ("fall", "fell fallen"), ("stand", "stood"), ("lie", "lying lay lain"),
     )
     for past in pasts.split()
 }  # fmt: skip
 """Verbs by their past forms, nouns by their plurals."""
 _SHORT = re.compile(r"([^\Waeiou]?[aeiou][^\Waeiouwxy])(?:ed|ing)")
 """A short verb that ends in a mute e: `hired`, `dating`, `used`."""
+_BASES = (
+    (r"(\w+)(?:ing|ed|es|s|d)", r"\1"), (r"(\w+?)(\w)\2(?:ing|ed)", r"\1\2"), (r"(\w+)(?:ing|ed)", r"\1e"),
+    (r"(\w+)i(?:es|ed)", r"\1y"),
+)  # fmt: skip
+"""Forms of regular verbs, and what each is made of."""
 GENERIC = frozenset("thing place location person people organization organisation work group item object".split())
 """Nouns under which others fall."""
 _DEEDS = ("ment", "ation", "ion", "al")
@@ -91,6 +100,18 @@ _NO_NAMES = frozenset(
     "many much it n".split()
 )
 """Words of wordings that name no relation."""
+
+
+@lru_cache(maxsize=1 << 14)
+def is_verb(word: str) -> bool:
+    """Whether a word is a form of a verb more often than of a noun or an adjective.
+
+    >>> [word for word in ("runs", "kept", "crossing", "scored", "buildings", "landlocked", "people") if is_verb(word)]
+    ['runs', 'kept', 'crossing', 'scored']
+    """
+    word = _IRREGULAR.get(word, word)
+    bases = {word, *(match.expand(base) for form, base in _BASES if (match := re.fullmatch(form, word)))}
+    return not common_verbs().isdisjoint(bases) or (word.endswith("ed") and word not in english_words())
 
 
 @lru_cache(maxsize=1 << 14)

@@ -46,9 +46,9 @@ AskReply: Any = create_model("AskReply", __doc__=Answer.__doc__, **_FIELDS)
 
 
 _SHOWN = (
-    "question", "answer", "answers", "topics", "proof", "proof_rows", "facts", "facts_total", "form", "road", "wording",
-    "chooser", "understood", "model", "knowledge", "answerable", "confidence", "calibrated", "min_confidence",
-    "declined", "reason", "missing", "nearest", "suggestions", "readings", "model_answer", "seconds",
+    "question", "answer", "answers", "topics", "proof", "proof_rows", "facts", "facts_total", "form", "form_named",
+    "road", "wording", "chooser", "understood", "model", "knowledge", "answerable", "confidence", "calibrated",
+    "min_confidence", "declined", "reason", "missing", "nearest", "suggestions", "readings", "model_answer", "seconds",
 )  # fmt: skip
 AskResult: Any = create_model("AskResult", __doc__=Answer.__doc__, **{name: _FIELDS[name] for name in _SHOWN})
 """An answer for agents: without what the model read, and with MOST_FACTS facts and texts of proof."""

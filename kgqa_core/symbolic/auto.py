@@ -71,6 +71,9 @@ UNCALIBRATED = 0.3
 UNREAD_MOST, ENDED_SHARE = 0.2, 0.45
 """Confidence at most in an answer whose form leaves words unread that restrict it, which is below the threshold, too;
 what is left of the confidence where all facts of an answer have ended."""
+VERB_LEAST = 0.4
+"""Confidence from which on an answer is given although the question has verbs that were not read, as *hang* in
+*paintings that hang in x* of a relation *held at*."""
 GIVEN = 1.5
 """What the score of "no form" loses where a question comes with its topics, so that the graph is known to have them."""
 LIKELY_ENOUGH = 0.5
@@ -291,7 +294,7 @@ class AutoSolver:
                 named = self._named([(question, query, choice)])
         best, sure_of = choice.best, self._confidence(choice)
         left = self._left(query, choice, named)
-        if left.restricting:
+        if left.restricting and not (left.verbs and sure_of >= VERB_LEAST):
             confidence = round(min(sure_of, UNREAD_MOST, 0.9 * self.threshold or 1.0), 6)
         else:
             confidence = round(ENDED_SHARE * sure_of if over else sure_of, 6)

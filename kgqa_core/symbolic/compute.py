@@ -16,6 +16,7 @@ from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.errors import StorageError
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.verbalise import Wording, tell_apart
+from kgqa_core.logic.look import by_name
 from kgqa_core.retrieval.linked_candidates import CANDIDATES, with_linked_candidates
 from kgqa_core.retrieval.retrieved import read_retrieved
 from kgqa_core.symbolic.answer import listed
@@ -163,12 +164,14 @@ class Calculator:
         return "; ".join(dict.fromkeys(told[i] for i in ids))
 
     def reply(self, solved: ComputedAnswer) -> dict[str, Any]:
-        """road, operation, form (as text, None where none found anything), computed (the answer as text, in which
-        things of one name are told apart), proof, texts of its first triples, and proof_rows, how many there are."""
+        """road, operation, form (as text, None where none found anything), form_named (with names for keys), computed
+        (the answer as text, in which things of one name are told apart), proof, texts of its first triples, and
+        proof_rows, how many there are."""
         rows = solved.proof[:SHOWN]
         texts = Wording(self.store, rows, qualifiers=True).texts([(triple, 1) for triple in rows])
         return {
             "operation": solved.kind, "form": None if solved.form is None else str(solved.form),
+            "form_named": None if solved.form is None else str(by_name(solved.form, self.store)),
             "computed": self._told_apart(solved), "answers": tuple(solved.answers), "proof": tuple(texts),
             "proof_rows": len(solved.proof), "road": solved.road, "suggestions": solved.suggestions,
             "readings": solved.readings, "chooser": solved.chooser, "understood": solved.understood,

@@ -31,6 +31,7 @@ from kgqa_core.search.form_reading import (
     FormReader,
     FormReading,
     entity_of,
+    is_verb,
     relation_nouns,
     root,
     roots,
@@ -58,6 +59,8 @@ RESTRICTING, UNNAMED, BOUND, ALONE_LEFT, LIKELY_READ, UNFINISHED = 1.0, 0.5, 1.5
 """What the score of a form loses where it leaves a word that restricts, for a relation that no word names, for each
 such word, for each that stands alone, for each that is read as a paraphrase, and where there is any of these; half the
 coefficients of a conditional logit over dev questions, at which fewer wrong answers were given."""
+LIGHT = 50
+"""`usualness` from which on a verb says little by itself: *kept in x*, *lying in x*, not *forbidden in x*."""
 NEAR, ALONE, PARAPHRASE = 0.75, 0.65, 0.5
 """Likeness to a wording of the form from which on a word is read: of a name or a word beside one that is read, of one
 that stands alone, and that where no other word of the question names some relation of the form."""
@@ -110,7 +113,8 @@ class Unread(NamedTuple):
 
     words: runs of words, "" for a relation that no word names.  restricting: whether one of them restricts the answer.
     alone, bound: words that stand alone, and that restrict another one.  likely: those read as paraphrases.  kinds: the
-    names of types of which the form has nothing.
+    names of types of which the form has nothing.  verbs: whether all that is left are verbs
+    of frequent use, which say little.
     """
 
     words: tuple[str, ...] = ()
@@ -119,6 +123,7 @@ class Unread(NamedTuple):
     bound: int = 0
     likely: int = 0
     kinds: int = 0
+    verbs: bool = False
 
     @property
     def unnamed(self) -> bool:
@@ -257,7 +262,16 @@ class UnreadWords:
         parts = whole.parts if isinstance(whole, Or) else (whole,)
         bare = all(isinstance(one, Class) for one in parts)  # answers nothing more
         lost = sum(token.state == LEFT and token.text in lacking for token in tokens)
-        return Unread(runs, bool(reasons or unnamed or bound or (bare and alone)), alone, bound, likely, lost)
+        restricting = bool(reasons or unnamed or bound or (bare and alone))
+        lasting = {
+            token.text if after != "of" else ""  # `cause of`
+            for token, after in zip(tokens, behind, strict=True)
+            if token.state == LEFT and token.text not in question_words()["prepositions"]
+        }
+        verbs = bool(lasting) and all(is_verb(word) and usualness(word) >= LIGHT for word in lasting)
+        verbs = verbs and not (reasons or unnamed or bare or cues.kind == "time" or {"do", "does", "did"} & {*asked})
+        verbs = verbs and (self.reader.is_dated(form) or not form.compares)  # `weigh more than 3 kilos`
+        return Unread(runs, restricting, alone, bound, likely, lost, verbs)
 
     def _state(self, word: str, before: str, form: FormReading, query: LabelQuery) -> str:
         """What accounts for a word by itself and the one before it, grammar left aside."""

@@ -45,7 +45,7 @@ def test_the_answerers_are_those_of_the_options() -> None:
 
 
 ASK = ["question", "answer", "answers", "model", "knowledge", "text", "topics", "facts", "entities", "truncated"]
-COMPUTED = ["operation", "form", "computed", "proof", "proof_rows", "road"]
+COMPUTED = ["operation", "form", "form_named", "computed", "proof", "proof_rows", "road"]
 VERDICT = ["answerable", "confidence", "calibrated", "min_confidence", "reason", "missing", "nearest"]
 
 

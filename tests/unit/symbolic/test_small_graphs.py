@@ -340,6 +340,9 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("aquarium", "who treated Dusk", "Piet Kroon"),
         ("aquarium", "which tank has the most litres", "Cove"),
         ("aquarium", "who is the owner", None),
+        ("boats", "what share of boats have a motor", "50"),
+        ("boats", "boats that weigh more than 3 tonnes", None),
+        ("flats", "flats snapped up before 2020", "Elm 1, Elm 4"),
     ],
 )
 def test_what_is_asked_is_found_or_declined(
