@@ -1,24 +1,29 @@
-"""Pictures of the page of `kgqa serve` and of a report, light and dark, as docs/pictures has them.
+"""Pictures of the page of `kgqa serve`, of a report and of both UIs, as docs/pictures has them.
 
     python -m tools.pictures docs/pictures
     kgqa demo --home DEMO
     python -m tools.pictures docs/pictures DEMO
 
-The page is that of `kgqa serve --kg docs/quickstart/europe.ttl`, the report that of DEMO, where one is given.  Needs
-Chromium.  The server runs on a free port of loopback, and the browser reaches nothing else.
+The page is that of `kgqa serve --kg docs/quickstart/europe.ttl`, report and UIs those of DEMO, where one is given.
+Needs Chromium.  The servers run on free ports of loopback, and the browser reaches nothing else.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from urllib.parse import quote
 
+from flows.cli.servers import links
 from kgqa_core.runs.records import newest_run
 from kgqa_core.store.artifacts import Home
+from tasks.servers.login import LOGIN, ensure_auth_string, record_file
 from tests.support.browser import Browser
+from tests.support.chaos import wait_for
+from tests.support.command import closed_port
 from tests.support.kgqa_serve import served
 
 GRAPH = "docs/quickstart/europe.ttl"
@@ -33,7 +38,7 @@ ASKED = (
 """Name of the picture, size of the window, question, and a word that its answer shows."""
 BOXES = "[...document.querySelectorAll('main details, main .card')]"
 BOTTOM = f"Math.max(...{BOXES}.map(one => one.getBoundingClientRect().bottom))"
-MARGIN, MOST_HEIGHT = 40, 1250
+MARGIN, MOST_HEIGHT, UI_SECONDS = 40, 1250, 8
 PICTURE_SECONDS = 120
 MOST_BYTES = 150_000
 
@@ -67,6 +72,30 @@ def main(out: Path, demo: Path | None = None) -> None:
             browser.emulate(*WIDE, dark=dark)
             browser.open(Path(newest_run(Home(Path(demo or "")))["report"]).as_uri(), "Table 1")
             _take(browser, out / f"report-{'dark' if dark else 'light'}.png")
+        if demo is not None:
+            _uis(browser, out, Home(demo))
+
+
+def _uis(browser: Browser, out: Path, home: Home) -> None:
+    """Writes pictures of a home's newest run in its UIs: MLflow's table of runs, system metrics, the flow."""
+    command = [sys.executable, "-m", "flows.cli", "ui", "--home", str(home.root), "--prefect-port", str(closed_port())]
+    record, known = newest_run(home), record_file(home.root)
+    with subprocess.Popen([*command, "--mlflow-port", str(closed_port())], stdout=subprocess.DEVNULL) as server:
+        try:
+            wait_for(known.exists, "the UIs did not start", PICTURE_SECONDS)
+            pages, login = links(record), quote(ensure_auth_string(home.root), safe=":")
+            metrics = pages["MLflow UI"].replace("?", "/system-metrics?", 1)
+            for name, page, *words in (
+                ("mlflow-runs", pages["All runs"], "Run Name"), ("mlflow-system", metrics, "memory"),
+                ("prefect-run", pages["Prefect UI"], "Completed"),
+            ):  # fmt: skip
+                browser.emulate(*WIDE)
+                browser.open(f"{page.partition('/#')[0].partition('/runs')[0]}{LOGIN}#{login}")
+                browser.open(page, *words)
+                time.sleep(UI_SECONDS)
+                _take(browser, out / f"{name}.png")
+        finally:
+            server.terminate()
 
 
 def _whole(browser: Browser, path: Path, size: tuple[int, int], *, dark: bool) -> None:

@@ -29,7 +29,9 @@ SCHEMA_VERSION = 2
 
 FILE = "kg.duckdb"
 _FEW = 100
-"""Ids that are looked up as a parameter of the query."""
+"""Ids that are looked up as a parameter of the query, for a table that is registered costs more."""
+_MOST_KNOWN, _MOST_ROWS = 4096, 1000
+"""Queries whose rows are kept, and rows of one."""
 
 READING = f"{VOLATILE}/reading.json"
 """What a build counted while it read, beside its graph."""
@@ -96,6 +98,7 @@ class KgStore(Closing):
             key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta").fetchall()
         }
         self.languages: tuple[str, ...] = tuple(self.meta.get("languages", ("en", "")))
+        self._known: dict[tuple[str, tuple[int, ...]], list[tuple[Any, ...]]] = {}
 
     @property
     def connection(self) -> duckdb.DuckDBPyConnection:
@@ -333,11 +336,18 @@ class KgStore(Closing):
         return texts
 
     def _query(self, sql: str, wanted: pl.DataFrame | None = None) -> list[tuple[Any, ...]]:
-        if wanted is None:
-            return self.connection.execute(sql).fetchall()
-        if wanted.columns == ["id"] and wanted.height <= _FEW:  # a table that is registered costs more than the query
-            given = f"WITH wanted AS (SELECT unnest($1::BIGINT[]) AS id) {sql}"
-            return self.connection.execute(given, [wanted["id"].to_list()]).fetchall()
+        """Rows of a query, which are kept where it is about few ids or none."""
+        if wanted is None or (wanted.columns == ["id"] and wanted.height <= _FEW):
+            ids = () if wanted is None else tuple(wanted["id"].to_list())
+            if (known := self._known.get((sql, ids))) is not None:
+                return known
+            given = sql if wanted is None else f"WITH wanted AS (SELECT unnest($1::BIGINT[]) AS id) {sql}"
+            rows = self.connection.execute(given, None if wanted is None else [ids]).fetchall()
+            if len(rows) <= _MOST_ROWS:
+                if len(self._known) >= _MOST_KNOWN:
+                    self._known.clear()
+                self._known[sql, ids] = rows
+            return rows
         self.connection.register("wanted", wanted.to_arrow())
         try:
             return self.connection.execute(sql).fetchall()

@@ -36,6 +36,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
 
 from kgqa_core.errors import FormError
@@ -398,7 +399,14 @@ def children(form: Form) -> tuple[Form, ...]:
     """The forms directly below, in the order in which they are written; values of conditions are not among them."""
     if isinstance(form, (And, Or)):
         return form.parts
-    return tuple(part for name in _BELOW if (part := getattr(form, name, None)) is not None)
+    names = _below(type(form))  # type: ignore[arg-type]
+    return tuple([part for name in names if (part := getattr(form, name)) is not None])
+
+
+@cache
+def _below(kind: type) -> tuple[str, ...]:
+    """The fields of `_BELOW` that a kind of form has."""
+    return tuple(name for name in _BELOW if hasattr(kind, name))
 
 
 def with_children(form: Form, change: Callable[[Form], Form]) -> Form:

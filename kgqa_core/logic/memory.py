@@ -192,7 +192,7 @@ class MemoryGraph:
         results = []
         for index in (self._forward, self._backward):
             starts, ends = (np.searchsorted(index, (nodes + more) * self.relations) for more in (0, 1))
-            results.append(np.unique(index[joined_ranges(starts, ends - starts)] % self.relations))
+            results.append(distinct(index[joined_ranges(starts, ends - starts)] % self.relations, self.relations))
         return results[0], results[1]
 
     def touching(self, node: int) -> Ints:
@@ -337,6 +337,15 @@ def joined_ranges(starts: Ints, lengths: Ints) -> Ints:
     """The integers of ranges that begin at `starts`, one range after the other."""
     shifts = starts - np.concatenate(([0], np.cumsum(lengths)[:-1]))
     return np.asarray(np.repeat(shifts, lengths) + np.arange(int(lengths.sum())), dtype=np.int64)
+
+
+def distinct(numbers: Ints, size: int) -> Ints:
+    """Numbers below `size`, ascending, each once."""
+    if len(numbers) < size // 32:
+        return np.unique(numbers)
+    seen = np.zeros(size, dtype=np.bool_)
+    seen[numbers] = True
+    return np.flatnonzero(seen)
 
 
 def outside(form: Form) -> bool:

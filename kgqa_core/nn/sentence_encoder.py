@@ -46,7 +46,8 @@ class SentenceEncoder:
 
     similarity: `cosine` scales vectors to length 1 (as all-MiniLM-L6-v2 was trained); `dot` leaves their lengths, as
     Contriever was trained (Izacard et al. 2022); `auto` is `dot` for a Contriever, else `cosine`.
-    section: of the options that name it.  max_tokens: tokens of a text that are read.
+    section: of the options that name it.  max_tokens: tokens of a text that are read.  batch_tokens: of one batch on a
+    processor, padding included; each batch is filled up to them.
     digest: identifies weights, tokenizer and how texts are read.  width: numbers in a vector.
     span: a power of two, what `ONE` stands for in fixed point; 1 of vectors of length 1.
     Raises ModelError when the name is not that of an encoder.
@@ -60,6 +61,7 @@ class SentenceEncoder:
         max_tokens: int = MAX_TOKENS,
         similarity: Similarity = "cosine",
         device: torch.device = _CPU,
+        batch_tokens: int = BATCH_TOKENS,
     ) -> None:
         if name == "scratch":
             raise ModelError(
@@ -78,7 +80,7 @@ class SentenceEncoder:
         self._reader = Reader(backend, "", int(tokenizer.pad_token_id or 0), unknown, min(max_tokens, longest))
         self._body = Pretrained(model, self.width).eval().to(device)
         self._device = device
-        self._batch_tokens = BATCH_TOKENS if device.type == "cpu" else DEVICE_BATCH_TOKENS
+        self._batch_tokens = batch_tokens if device.type == "cpu" else DEVICE_BATCH_TOKENS
         self.span = 1.0 if self.similarity == "cosine" else self._measured_span()
         lengths = "" if self.similarity == "cosine" else f"dot {self.span}\n"
         self.digest = _digest(model, how + lengths + self._read_by)

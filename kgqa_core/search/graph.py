@@ -23,7 +23,7 @@ from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.linking.words import FUNCTION_WORDS, usualness
 from kgqa_core.logic.forms import Entity, Form, Join, Literal, Step, Steps
 from kgqa_core.logic.measures import TIME, in_other_unit, measure
-from kgqa_core.logic.memory import NONE, Ints, MemoryGraph, joined_ranges
+from kgqa_core.logic.memory import NONE, Ints, MemoryGraph, distinct, joined_ranges
 from kgqa_core.question_limits import check_time
 
 TYPE_KEYS = frozenset({"P31", "rdf:type", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"})
@@ -329,7 +329,7 @@ class LabelGraph:
         if len(nodes) == 1:
             return self._follow_one(int(nodes[0]), directed)
         reached = self.memory.hop(nodes, directed % self.relations, backward=directed >= self.relations)[1]
-        return np.unique(reached)
+        return distinct(reached, self.memory.entities)
 
     def _follow_one(self, node: int, directed: int) -> Ints:
         memory = self.memory

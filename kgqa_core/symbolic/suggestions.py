@@ -23,8 +23,9 @@ from kgqa_core.types import NameSuggestion
 NEAR, NEARER, TRIED = 0.55, 0.7, 3
 """Likeness of words to a name from which on it may be meant, that of a type, and of a word that English hardly has, and
 how many names are tried."""
-MOST_RUNS, MOST_TYPES, MOST_VALUES = 4, 500, 200
-"""Words of a question; types, the largest first, that they are compared with; texts, where a graph has no more."""
+MOST_RUNS, MOST_TYPES, MOST_VALUES, BATCHED = 4, 500, 200, 64
+"""Words of a question; types, the largest first, that they are compared with; texts, where a graph has no more; tokens
+that are encoded at a time, since words come one by one."""
 
 
 class NameSuggestions:
@@ -67,5 +68,5 @@ class NameSuggestions:
 
     def _encoded(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of length 1 by the sentence encoder as it comes, which knows what words mean."""
-        self._encoder = self._encoder or SentenceEncoder("minilm", section="label_parser")
+        self._encoder = self._encoder or SentenceEncoder("minilm", section="label_parser", batch_tokens=BATCHED)
         return np.asarray(self._encoder.encode(texts) / ONE, dtype=np.float32)
