@@ -45,7 +45,6 @@ from kgqa_core.linking.questions import dialogue_turns, link_question, with_topi
 from kgqa_core.linking.tagger import Tagger, open_tagger
 from kgqa_core.llm.models import Models
 from kgqa_core.llm.protocol import Completion, LanguageModel, overheard
-from kgqa_core.logic.look import by_name
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.question_limits import (
     SECONDS,
@@ -324,10 +323,10 @@ class System:
                 computed = [found[1] if (found := followed[one.id]) else None for one in started]
                 for index, own in zip(whole, solved_now, strict=True):
                     computed[index] = own
-        for question, solved in zip(batch, computed, strict=True):
-            if solved is not None and solved.form is not None and question.id in self.listeners:
-                named = {"form": str(solved.form), "named": str(by_name(solved.form, self.store))}
-                self.listeners[question.id]("understood", named)
+        replies = [self.calculator.reply(one) if self.calculator and one else {} for one in computed]
+        for question, reply in zip(batch, replies, strict=True):
+            if reply.get("form") and question.id in self.listeners:
+                self.listeners[question.id]("understood", {"form": reply["form"], "named": reply["form_named"]})
         inputs = [
             AnswerInput(question, own.text, solved)
             for question, own, solved in zip(batch, written, computed, strict=True)
@@ -348,7 +347,6 @@ class System:
         shown = {entity for one in retrieved for entity, _ in one.entities[:SHOWN_ENTITIES]}
         names = self.store.names(shown | {entity for question in batch for entity in question.topic_entities})
         model = answerer_name(self.answering.answerer, self.model.name if self.model is not None else "")
-        replies = [self.calculator.reply(one) if self.calculator and one else {} for one in computed]
         for index, (solved, reply) in enumerate(zip(computed, replies, strict=True)):
             if solved is not None and outputs[index] == listed(solved.answers):
                 outputs[index] = reply.get("computed", outputs[index])
