@@ -86,11 +86,12 @@ def _uis(browser: Browser, out: Path, home: Home) -> None:
             pages, login = links(record), quote(ensure_auth_string(home.root), safe=":")
             metrics = pages["MLflow UI"].replace("?", "/system-metrics?", 1)
             for name, page, *words in (
-                ("mlflow-runs", pages["All runs"], "Run Name"), ("mlflow-system", metrics, "memory"),
+                ("mlflow-runs", pages["All runs"], "Run Name"), ("mlflow-system", metrics, "cpu_utilization"),
                 ("prefect-run", pages["Prefect UI"], "Completed"),
             ):  # fmt: skip
                 browser.emulate(*WIDE)
                 browser.open(f"{page.partition('/#')[0].partition('/runs')[0]}{LOGIN}#{login}")
+                time.sleep(UI_SECONDS)  # the page logs in by a request of its own
                 browser.open(page, *words)
                 time.sleep(UI_SECONDS)
                 _take(browser, out / f"{name}.png")
