@@ -14,7 +14,7 @@ properties.  What a property is read by:
   (untrained)               the same before training: the encoder's cosine and the word overlap alone
 
 top 1, top 5: share of the questions of a draw; mean over the draws with the 95 % interval of Student's t.  `known` are
-valid questions about properties that were learnt.  Names are Wikidata's (`relation_names`, CC0).
+valid questions about the other properties.  Names are Wikidata's (`relation_names`, CC0).
 """
 
 from __future__ import annotations
