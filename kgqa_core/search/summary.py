@@ -7,6 +7,7 @@ whatever facts are missing, for a thing may be all that things like it are.
 from __future__ import annotations
 
 from copy import copy
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,15 @@ class SummaryGraph(LabelGraph):
         """Nodes of things of a type or of one below it, ascending."""
         first, last = self._by_type.indptr[type_index : type_index + 2]
         return self._by_type.indices[first:last].astype(np.int64)
+
+    @cached_property
+    def truths(self) -> dict[int, bool]:
+        """None, as a node stands for all values of a dimension."""
+        return {}
+
+    def is_nameless(self, type_index: int) -> bool:
+        """False, as nodes that stand for many things have no names."""
+        return False
 
     def end_types(self, nodes: Ints) -> list[int]:
         """Types of what some nodes stand for, those of most of it first and of those the smallest."""

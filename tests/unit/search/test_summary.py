@@ -36,3 +36,12 @@ def test_a_thing_may_be_all_that_things_of_its_type_are():
         assert summary.like(es, facts=True).tolist() == [summary.node_of[es]] != [summary.node_of[fr]]
         types = [summary.type_keys[index] for index in summary.end_types(summary.like(es, facts=False))]
         assert types[0] == "country"
+
+
+def test_nodes_of_a_summary_are_not_taken_for_entities_of_the_same_number(monkeypatch):
+    with small_graph() as store:
+        summary = SummaryGraph(store, MemoryGraph(store), types=True)
+        for looked_up in ("names", "entity_keys"):
+            monkeypatch.setattr(store, looked_up, lambda ids: pytest.fail("the store has no such ids"))
+        assert not any(summary.is_nameless(index) for index in range(len(summary.type_keys)))
+        assert not summary.truths
