@@ -77,6 +77,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("logic", "benchmarks/graph/logic.py", "8f83bf9, 2026-11-22"),
     ResultFile("long_questions", "benchmarks/serving/long_questions.py"),
     ResultFile("ltgen", "benchmarks/papers/ltgen.py"),
+    ResultFile("new_relations", "benchmarks/papers/new_relations.py"),
     ResultFile("operations", "benchmarks/operation/operations.py", "2ce5c47, 2026-11-22"),
     ResultFile("parsers", "benchmarks/papers/parsers.py"),
     ResultFile("passages", "benchmarks/answers/passages.py"),

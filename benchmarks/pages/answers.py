@@ -414,6 +414,7 @@ TABLES = (
     Table("ltgen/sizes", "docs/ltgen.md", "ltgen", LTGEN_SIZES),
     Table("ltgen/rejects", "docs/ltgen.md", "ltgen", ltgen_rejects),
     Table("operations/overhead", "docs/operations.md", "operations", operations),
+    Table("new_relations", "docs/parsing.md", "new_relations", late("benchmarks.papers.new_relations", "tables")),
     Table("parsers", "docs/parsing.md", "parsers", late("benchmarks.papers.parsers", "tables")),
     Table("passages", "docs/passages.md", "passages", passages),
     Table("passages/cells", "docs/passages.md", "passages", passage_cells),
