@@ -31,6 +31,7 @@ FIELDS = (
     "sets/*/build/digest", "sets/*/build/counts/...", "sets/*/build/cost/*", "sets/*/build/splits/...",
     "sets/*/build/drops/...", "sets/*/build/unanswerable_by_split/...", "sets/*/build/goals/...",
     "sets/*/build/left_out/...", "sets/*/build/graphs/...", "sets/*/build/agreeing_with_annotation",
+    "?sets/*/build/full_zero_shot/...",
     "?sets/*/verify/clean", "?sets/*/verify/questions", "?sets/*/verify/checked_and_faults/...",
     "?sets/*/verify/cost/*", "?sets/*/evaluate/*linked/...",
     "?sets/*/evaluate/*gold/...",
