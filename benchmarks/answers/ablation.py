@@ -2,7 +2,7 @@
 
     python -m benchmarks.answers.ablation [--only VARIANT …] [--json benchmarks/results/ablation.json]
 
-The packaged head start answers `people/dev` over Atlas at once; VARIANTS says what of the
+The packaged head start answers `people/dev` over Atlas and `people/dev5` at once; VARIANTS says what of the
 search is left out.  Nothing is fitted again for a variant, neither the scorer nor its calibration.  KGQA_HOME is where
 the graph is built.  Figures: those of benchmarks/answers/people.py.
 """
@@ -17,9 +17,11 @@ from typing import Any
 from unittest import mock
 
 from benchmarks import results_file
-from benchmarks.answers.people import ask, ceiling, measure, rows_of, share, system_of
+from benchmarks.answers.people import PEOPLE, SURE, ask, ceiling, measure, rows_of, share, system_of
 from benchmarks.conditions import RESULTS, conditions
 from benchmarks.results_file import CONDITIONS
+from benchmarks.tables import conditions_line, table
+from kgqa_core.answering.reply import Answer
 from kgqa_core.search import search
 from kgqa_core.search.candidates import Candidate
 from kgqa_core.symbolic.by_labels.parser import LabelParser
@@ -28,6 +30,14 @@ from kgqa_core.symbolic.by_labels.unread import Unread
 FIELDS = (*CONDITIONS, "benchmark", "variants/*/...")
 """What the result file holds (benchmarks/results_file.py)."""
 SEED = 7
+GRAPHS = PEOPLE / "dev5" / "graphs"
+SETS: Mapping[str, Sequence[tuple[str, str, str]]] = {
+    "people/dev, Atlas": (("dev", "atlas", "bundled:atlas"),),
+    "people/dev5": tuple(
+        ("dev5", path.parent.name, str(path)) for path in sorted(GRAPHS.glob("*/*")) if path.suffix != ".md"
+    ),
+}
+"""The questions and their graphs, as set, graph and source."""
 SHOWN = ("exact", "wrongly_declined", "declined_of_unanswerable", "wrong_above")
 Patches = Sequence[contextlib.AbstractContextManager[Any]]
 
@@ -68,11 +78,31 @@ def variant(name: str) -> Iterator[None]:
         yield
 
 
-def figures(rows: list[dict[str, Any]], source: str) -> dict[str, Any]:
-    """Figures of one graph's questions as the search is now."""
-    system = system_of(source)
-    found = measure(*ask(rows, system))
-    return {key: found[key] for key in SHOWN} | {"among_ten": share(ceiling(rows, system)), "seconds": found["seconds"]}
+def figures(graphs: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
+    """Figures of a set's questions, over one graph or several, as the search is now."""
+    rows, replies, seconds, ten = list[dict[str, Any]](), list[Answer](), list[float](), list[bool]()
+    for name, graph, source in graphs:
+        system = system_of(source)
+        for known, own in zip((rows, replies, seconds), ask(rows_of(name, graph), system), strict=True):
+            known.extend(own)  # type: ignore[arg-type]
+        ten += ceiling(rows_of(name, graph), system)
+    found = measure(rows, replies, seconds)
+    return {key: found[key] for key in SHOWN} | {"among_ten": share(ten), "seconds": found["seconds"]}
+
+
+def ablation(found: Mapping[str, Any]) -> str:
+    """The markdown table of a record."""
+    head = ("questions", "search", "exact [95 %]", "declined wrongly", "among ten", "declined rightly",
+            "wrong above .8", "seconds, median")  # fmt: skip
+    rows = []
+    for variant_name, sets in found["variants"].items():
+        for name, own in sets.items():
+            shares = [own[key]["share"] for key in ("wrongly_declined", "among_ten", "declined_of_unanswerable")]
+            told = [f"{value:.3f}" for value in (*shares, own["wrong_above"][str(SURE)]["share"])]
+            exact = "{share:.3f} [{low:.3f}, {high:.3f}]".format(**own["exact"])
+            rows.append((name, variant_name, exact, *told, f"{own['seconds']['p50']:.2f}"))
+    ordered = sorted(rows, key=lambda row: row[0])
+    return f"{table(head, ordered)}\n{conditions_line(found['conditions'])}\n"
 
 
 def main() -> None:
@@ -84,7 +114,7 @@ def main() -> None:
     document: dict[str, Any] = {"benchmark": "ablation", "conditions": conditions(SEED), "variants": {}}
     for name in given.only:
         with variant(name):
-            document["variants"][name] = figures(rows_of("dev", "atlas"), "bundled:atlas")
+            document["variants"][name] = {title: figures(graphs) for title, graphs in SETS.items()}
         print(name, document["variants"][name], flush=True)
     results_file.write(given.json, document, FIELDS)
 
