@@ -13,7 +13,8 @@ properties.  What a property is read by:
   all                       each name, and the description, apart
   (untrained)               the same before training: the encoder's cosine and the word overlap alone
 
-top 1, top 5: share of the questions of a draw; mean over the draws with the 95 % interval of Student's t.  `known` are
+top 1, top 5: share of the questions of a draw; mean over the draws with the 95 % interval of Student's t; difference:
+that of a row's shares and those of `label (untrained)` in the same draw.  `known` are
 valid questions about the other properties.  Names are Wikidata's (`relation_names`, CC0).
 """
 
@@ -44,6 +45,7 @@ FIELDS = (*CONDITIONS, "draws", "properties", "questions/*", "rows/*/...")
 """What the result file holds (benchmarks/results_file.py)."""
 SEED, DRAWS, HELD_OUT, LEARNT = 7, 10, 0.2, 3_000
 OPTIONS = DecodeOptions(encoder="minilm", retriever_epochs=5, patience=5, batch_size=64, learning_rate=0.001)
+BASE = "label (untrained)"
 PROPERTIES = DATA / "relation_names" / "wikidata_properties.jsonl"
 
 Names = Mapping[str, Sequence[str]]
@@ -87,8 +89,8 @@ def ranks(retriever: ItemRetriever, texts: Sequence[tuple[str, str]], items: Ite
     return (best > own[:, None]).sum(axis=1)
 
 
-def summary(values: Sequence[Sequence[float]]) -> dict[str, dict[str, float]]:
-    """Of the draws' top 1 and top 5: mean and the interval of Student's t."""
+def summary(values: Any) -> dict[str, dict[str, float]]:
+    """Of the draws' top 1 and top 5: mean and the interval of Student's t.  values: [draws, 2]"""
     made = {}
     for name, own in zip(("top_1", "top_5"), np.array(values).T, strict=True):
         half = stats.t.ppf(0.975, len(own) - 1) * own.std(ddof=1) / len(own) ** 0.5
@@ -160,10 +162,15 @@ def main() -> None:
                     cell = [float((values == 0).mean()), float((values < 5).mean())]
                     drawn.setdefault(row, {}).setdefault(which, []).append(cell)
         print(draw, {row: parts["held out"][-1] for row, parts in drawn.items()}, flush=True)
+    first = np.array(drawn[BASE]["held out"])
     made = {
         "conditions": conditions(SEED), "draws": DRAWS, "properties": len(properties),
         "questions": {"train": len(train), "valid": len(valid), "learnt": LEARNT},
-        "rows": {row: {which: summary(own) for which, own in parts.items()} for row, parts in drawn.items()},
+        "rows": {
+            row: {which: summary(own) for which, own in parts.items()}
+            | ({"difference": summary(np.array(parts["held out"]) - first)} if row != BASE else {})
+            for row, parts in drawn.items()
+        },
     }  # fmt: skip
     if options.json:
         results_file.write(options.json, made, FIELDS)
