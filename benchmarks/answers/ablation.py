@@ -83,8 +83,8 @@ def figures(graphs: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
     rows, replies, seconds, ten = list[dict[str, Any]](), list[Answer](), list[float](), list[bool]()
     for name, graph, source in graphs:
         system = system_of(source)
-        for known, own in zip((rows, replies, seconds), ask(rows_of(name, graph), system), strict=True):
-            known.extend(own)  # type: ignore[arg-type]
+        asked, told, times = ask(rows_of(name, graph), system)
+        rows, replies, seconds = [*rows, *asked], [*replies, *told], [*seconds, *times]
         ten += ceiling(rows_of(name, graph), system)
     found = measure(rows, replies, seconds)
     return {key: found[key] for key in SHOWN} | {"among_ten": share(ten), "seconds": found["seconds"]}
