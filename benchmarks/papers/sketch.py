@@ -48,7 +48,7 @@ from kgqa_core.papers.grailqability.parsing.decode.parse import BATCH, DecodePar
 from kgqa_core.papers.grailqability.parsing.decode.prepare import QuestionBatch, gold_forms
 from kgqa_core.papers.grailqability.parsing.decode.rows import DecoderRow
 from kgqa_core.papers.grailqability.parsing.examples import ParseExample, read_examples
-from kgqa_core.papers.grailqability.parsing.parsed_forms import ParsedForm, Scored
+from kgqa_core.papers.grailqability.parsing.parsed_forms import Scored, read_parsed
 from kgqa_core.runs.records import newest_run
 from kgqa_core.store.artifacts import ArtifactRef, Home
 
@@ -192,17 +192,14 @@ def measure(work: Path, training: str) -> dict[str, dict[str, Any]]:
     with KgStore.open(work / "atlas" / GRAPH) as store:
         parser = SketchParser(store, folders["parser"], DecodeOptions())
         parser.sketches, classes = learn(parser, examples)
-        plain = DecodeParser.scored
-        parsed = {"sketch": parser.parse(test)}
-        batch, rows = parser.read(test)
-        parsed["decode"] = _rows(parser, batch, plain(parser, batch, rows))
+        by_sketch = dict(zip((one.id for one in test), parser.parse(test), strict=True))
         known = [replace(one, form=forms[one.id], known=True) for one in test]
         _, gold = sketches_of(parser, known)
     right = [parser.sketches[one.id] == own for one, own in zip(known, gold, strict=True) if own is not None]
     rows_of: dict[str, dict[str, Any]] = {}
     exact: dict[str, list[bool]] = {}
-    for name, lists in parsed.items():
-        predicted = {one.id: decide(own) for one, own in zip(test, lists, strict=True)}
+    for name, lists in {"decode": read_parsed(folders["parsed"]), "sketch": by_sketch}.items():
+        predicted = {one.id: decide(lists.get(one.id, ())) for one in test}
         scored = score(benchmark, {key: own for key, own in predicted.items() if own is not None})
         exact[name] = [own.values["EM"] == 1 for own in scored]
         groups = by_group(scored)
@@ -219,10 +216,6 @@ def measure(work: Path, training: str) -> dict[str, dict[str, Any]]:
         "broken": broken, "p": three_digits(mcnemar(fixed, broken)),
     }  # fmt: skip
     return {f"{name}, {training}": own for name, own in rows_of.items()}
-
-
-def _rows(parser: DecodeParser, batch: QuestionBatch, scored: Sequence[list[Scored]]) -> list[list[ParsedForm]]:
-    return parser.runner.rows([one.id for one in batch.examples], [parser._judged(own) for own in scored])
 
 
 def tables(found: Mapping[str, Any]) -> str:
