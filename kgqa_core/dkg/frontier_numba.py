@@ -169,9 +169,8 @@ class Frontier:
 
         def work(first: int, last: int) -> None:
             with kernel_scratch(self.dkg, self.weight.dtype) as scratch:
-                kernel = kernels.backward if scratch.dense else ranked_kernels.backward
                 reached = scratch.seen if scratch.dense else scratch.words
-                kernel(first, last, self.arrays, ptr, entity, grads, reached, grad_x, grad_r)
+                kernels.backward(first, last, self.arrays, ptr, entity, grads, reached, grad_x, grad_r)
 
         over(self.ranges, work)
         return grad_x, grad_r

@@ -27,7 +27,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kgqa_core.dkg.plan_kernels import FrontierArrays, lowest_bit, prefetch, run_end
+from kgqa_core.dkg.plan_kernels import FrontierArrays, bit_count, lowest_bit, prefetch, run_end
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy")
@@ -130,6 +130,22 @@ def _harvest(index: np.uint64, acc: Array, words: Array, out_entity: Array, out_
     return written
 
 
+@_inline
+def rank(table: Array, entity: int) -> Any:
+    """Rank of a marked entity among the marked ones of the bitmap of `ranked_kernels`."""
+    t = np.uint64(entity)
+    word = t >> _SIX
+    return np.int64(table[word, 1] + bit_count(table[word, 0] & ((_ONE << (t & _LOW)) - _ONE)))
+
+
+@_inline
+def _gradient_at(table: Array, grad: Array, entity: int) -> Any:
+    """The gradient of an entity that was reached, in either layout."""
+    if table.ndim == 1:
+        return table[entity]
+    return grad[rank(table, entity)]
+
+
 @_jit
 def backward(
     first: int,
@@ -138,30 +154,37 @@ def backward(
     optr: Array,
     oentity: Array,
     grad: Array,
-    acc: Array,
+    table: Array,
     grad_x: Array,
     grad_r: Array,
 ) -> None:
     """Gradients of follow for questions [first, last): fills grad_x [n] and adds to grad_r [B, 2R].
 
-    acc [E]: anything; only what the question reached is read, and that is written before.
+    table: a number for every entity, [E], of which only what the question reached is read, and that is written before;
+    or the bitmap of `ranked_kernels`, [E / 64, 2], its first column zeros before and after.
     """
     rel, tail, xptr, start, stop, weight, r, epsilon = frontier
     for b in range(first, last):
         row, to_row = r[b], grad_r[b]
         for j in range(optr[b], optr[b + 1]):
-            acc[oentity[j]] = grad[j]
+            if table.ndim == 1:
+                table[oentity[j]] = grad[j]
+                continue
+            word = oentity[j] >> 6
+            if table[word, 0] == 0:
+                table[word, 1] = np.uint64(j)
+            table[word, 0] |= _ONE << np.uint64(oentity[j] & 63)
         for i in range(xptr[b], xptr[b + 1]):
             look_ahead(rel, tail, start, i)
             w = weight[i]
             e, end = start[i], stop[i]
-            gradient = acc.dtype.type(0)
+            gradient = grad.dtype.type(0)
             if end - e <= SHORT_ROW:  # short rows have short runs: guessing their ends costs more
                 while e < end:
                     q = rel[e]
                     rw = row[q]
                     if abs(rw) >= epsilon:
-                        reach = acc[tail[e]]
+                        reach = _gradient_at(table, grad, tail[e])
                         gradient += rw * reach
                         to_row[q] += w * reach
                     e += 1
@@ -173,13 +196,16 @@ def backward(
                 if abs(rw) < epsilon:
                     e = run_end(rel, e, end, q)
                     continue
-                total = acc.dtype.type(0)
+                total = grad.dtype.type(0)
                 while e < end and rel[e] == q:
-                    total += acc[tail[e]]
+                    total += _gradient_at(table, grad, tail[e])
                     e += 1
                 gradient += rw * total
                 to_row[q] += w * total
             grad_x[i] = gradient
+        if table.ndim == 2:
+            for j in range(optr[b], optr[b + 1]):
+                table[oentity[j] >> 6, 0] = np.uint64(0)
 
 
 @_jit

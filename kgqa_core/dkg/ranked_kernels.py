@@ -1,4 +1,4 @@
-"""The compiled loops of `follow` on graphs too large for a number per entity.
+"""The compiled loop of `follow` on graphs too large for a number per entity.
 
 The edges are walked twice: the first walk marks their ends in a bitmap, the second adds at the rank that an end has
 among the marked ones (marks before its word, and set bits below it within).  That takes a quarter byte an entity, needs
@@ -14,8 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kgqa_core.dkg.kernels import SHORT_ROW, look_ahead
-from kgqa_core.dkg.plan_kernels import FrontierArrays, bit_count, lowest_bit, run_end
+from kgqa_core.dkg.kernels import SHORT_ROW, look_ahead, rank
+from kgqa_core.dkg.plan_kernels import FrontierArrays, lowest_bit, run_end
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy")
@@ -35,14 +35,6 @@ def _mark(table: Array, groups: Array, tops: Array, entity: int) -> None:
     table[word, 0] |= _ONE << (t & _LOW)
     groups[group] |= _ONE << (word & _LOW)
     tops[group >> _SIX] |= _ONE << (group & _LOW)
-
-
-@_inline
-def _rank(table: Array, entity: int) -> Any:
-    """Rank of a marked entity among the marked ones."""
-    t = np.uint64(entity)
-    word = t >> _SIX
-    return np.int64(table[word, 1] + bit_count(table[word, 0] & ((_ONE << (t & _LOW)) - _ONE)))
 
 
 @_jit
@@ -108,7 +100,7 @@ def forward(
                 while e < end:
                     rw = row[rel[e]]
                     if abs(rw) >= epsilon:
-                        out_weight[_rank(table, tail[e])] += w * rw
+                        out_weight[rank(table, tail[e])] += w * rw
                     e += 1
                 continue
             while e < end:
@@ -119,66 +111,9 @@ def forward(
                     continue
                 value = w * rw
                 while e < end and rel[e] == q:
-                    out_weight[_rank(table, tail[e])] += value
+                    out_weight[rank(table, tail[e])] += value
                     e += 1
         for j in range(begin, written):
             table[out_entity[j] >> 6, 0] = np.uint64(0)
         out_count[b] = written - begin
     return written
-
-
-@_jit
-def backward(
-    first: int,
-    last: int,
-    frontier: FrontierArrays,
-    optr: Array,
-    oentity: Array,
-    grad: Array,
-    table: Array,
-    grad_x: Array,
-    grad_r: Array,
-) -> None:
-    """As `kernels.backward`, whose module has the table of arguments.
-
-    table [E / 64, 2]: the bitmap of `_mark`, its first column zeros before and after.
-    """
-    rel, tail, xptr, start, stop, weight, r, epsilon = frontier
-    for b in range(first, last):
-        row, to_row = r[b], grad_r[b]
-        for j in range(optr[b], optr[b + 1]):
-            word = oentity[j] >> 6
-            if table[word, 0] == 0:
-                table[word, 1] = np.uint64(j)
-            table[word, 0] |= _ONE << np.uint64(oentity[j] & 63)
-        for i in range(xptr[b], xptr[b + 1]):
-            look_ahead(rel, tail, start, i)
-            w = weight[i]
-            e, end = start[i], stop[i]
-            gradient = grad.dtype.type(0)
-            if end - e <= SHORT_ROW:
-                while e < end:
-                    q = rel[e]
-                    rw = row[q]
-                    if abs(rw) >= epsilon:
-                        reach = grad[_rank(table, tail[e])]
-                        gradient += rw * reach
-                        to_row[q] += w * reach
-                    e += 1
-                grad_x[i] = gradient
-                continue
-            while e < end:
-                q = rel[e]
-                rw = row[q]
-                if abs(rw) < epsilon:
-                    e = run_end(rel, e, end, q)
-                    continue
-                total = grad.dtype.type(0)
-                while e < end and rel[e] == q:
-                    total += grad[_rank(table, tail[e])]
-                    e += 1
-                gradient += rw * total
-                to_row[q] += w * total
-            grad_x[i] = gradient
-        for j in range(optr[b], optr[b + 1]):
-            table[oentity[j] >> 6, 0] = np.uint64(0)

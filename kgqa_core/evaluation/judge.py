@@ -23,7 +23,7 @@ from kgqa_core.errors import InputError
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import load_model
-from kgqa_core.llm.paid import Outcome, PromptBatch, generate_cached, insist
+from kgqa_core.llm.paid import PromptBatch, insist
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.metrics.agreement import kappa
 from kgqa_core.monitor import QUIET, Monitor
@@ -133,25 +133,18 @@ def verdicts(
     """
     indices = [place for place, one in enumerate(given) if one.output.strip() and one.references]
     prompts = [judge_prompt(given[place]) for place in indices]
-    responses = open_cache(cache) if cache is not None else None
-
-    def once() -> list[Outcome]:
-        return generate_cached(
-            model,
-            PromptBatch(
-                prompts,
-                PARAMS,
-                cache=responses,
-                attempts=llm.attempts,
-                retry_temperature=RETRY_TEMPERATURE,
-                validate=lambda place, text: None if read_verdict(text) is not None else "no verdict",
-                monitor=monitor,
-                what=what,
-            ),
-        )
-
+    batch = PromptBatch(
+        prompts,
+        PARAMS,
+        cache=open_cache(cache) if cache is not None else None,
+        attempts=llm.attempts,
+        retry_temperature=RETRY_TEMPERATURE,
+        validate=lambda place, text: None if read_verdict(text) is not None else "no verdict",
+        monitor=monitor,
+        what=what,
+    )
     results: list[bool | None] = [False] * len(given)
-    for place, outcome in zip(indices, insist(once, model, what) if prompts else [], strict=True):
+    for place, outcome in zip(indices, insist(model, batch) if prompts else [], strict=True):
         completion = outcome.completion
         results[place] = None if completion is None or outcome.failed else read_verdict(completion.text)
     return results

@@ -208,20 +208,21 @@ def send(model: LanguageModel, batch: PromptBatch) -> list[Outcome]:
     return outcomes
 
 
-def insist(once: Callable[[], list[Outcome]], model: LanguageModel, what: str) -> list[Outcome]:
-    """The outcomes of `once`; where the endpoint failed on a prompt it is called again, AGAIN times, and then logged.
+def insist(model: LanguageModel, batch: PromptBatch, before: Callable[[], object] = lambda: None) -> list[Outcome]:
+    """The outcomes of `generate_cached`; where the endpoint failed it is called again, AGAIN times, and then logged.
 
-    once: calls `generate_cached` with a cache, where a further pass finds what was answered.
+    batch: with a cache, where a further pass finds what was answered.  before: called before each pass.
     """
-    outcomes = once()
-    for _ in range(AGAIN):
+    for _ in range(AGAIN + 1):
+        before()
+        outcomes = generate_cached(model, batch)
         if not any(outcome.failed for outcome in outcomes):
             break
-        outcomes = once()
     if failed := sum(outcome.failed for outcome in outcomes):
         log.warning(
             "%s gave no answer to %d of %d prompts for %s; the first: %s",
-            model.name, failed, len(outcomes), what, next(_why(outcome) for outcome in outcomes if outcome.failed),
+            model.name, failed, len(outcomes), batch.what,
+            next(_why(outcome) for outcome in outcomes if outcome.failed),
         )  # fmt: skip
     return outcomes
 

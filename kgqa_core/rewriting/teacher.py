@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kgqa_core.config import CorpusOptions, LlmOptions
 from kgqa_core.llm.cache import ResponseCache
 from kgqa_core.llm.faults import UNREADABLE
-from kgqa_core.llm.paid import Expected, Outcome, PromptBatch, generate_cached, insist
+from kgqa_core.llm.paid import Expected, Outcome, PromptBatch, insist
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel
 from kgqa_core.metrics.text import GoldAnswers, hit_rra
 from kgqa_core.monitor import QUIET, Monitor
@@ -103,15 +103,14 @@ def write_texts(
     pairs = [(prompt, number) for prompt in graphs for number in range(options.candidates)]
     outcomes: list[Outcome | None] = [None] * len(pairs)
     if model is not None:
-        outcomes = list(
-            _ask_all(
-                model, [prompt for prompt, _ in pairs], teacher_params(options),
-                samples=[number for _, number in pairs], cache=cache, llm=llm, monitor=monitor, what="texts",
-                validate=lambda index, text: _reject(text, graphs[pairs[index][0]], options),
-                retry_temperature=options.temperature,
-                expected=Expected(lambda index: by_rule(graphs[pairs[index][0]], options, 0)),
-            )
+        batch = PromptBatch(
+            [prompt for prompt, _ in pairs], teacher_params(options), samples=[number for _, number in pairs],
+            cache=cache, attempts=llm.attempts, monitor=monitor, what="texts",
+            validate=lambda index, text: _reject(text, graphs[pairs[index][0]], options),
+            retry_temperature=options.temperature,
+            expected=Expected(lambda index: by_rule(graphs[pairs[index][0]], options, 0)),
         )  # fmt: skip
+        outcomes = list(insist(model, batch))
     results: dict[str, list[TeacherText]] = {prompt: [] for prompt in graphs}
     for index, ((prompt, number), outcome) in enumerate(zip(pairs, outcomes, strict=True), start=1):
         graph = graphs[prompt]
@@ -139,11 +138,12 @@ def judge(
         lambda index: min((names[0] for names in wanted[index][0].answer_names if names), key=len, default=""),
         lambda index, completion: judged(wanted[index][0], completion).hit,
     )
-    outcomes = _ask_all(
-        model, prompts, GenerationParams(max_new_tokens=ANSWER_TOKENS), cache=cache, llm=llm, monitor=monitor,
-        what=what, expected=expected,
-    )  # fmt: skip
-    return [judged(question, outcome.completion) for (question, _), outcome in zip(wanted, outcomes, strict=True)]
+    params = GenerationParams(max_new_tokens=ANSWER_TOKENS)
+    batch = PromptBatch(prompts, params, cache=cache, monitor=monitor, what=what, expected=expected)
+    return [
+        judged(question, outcome.completion)
+        for (question, _), outcome in zip(wanted, insist(model, batch), strict=True)
+    ]
 
 
 def judged(question: Question, completion: Completion | None) -> Judged:
@@ -153,31 +153,6 @@ def judged(question: Question, completion: Completion | None) -> Judged:
     answer = next((line.strip() for line in completion.text.splitlines() if line.strip()), "")
     hit = completion.finish != "refusal" and hit_rra(GoldAnswers(question.answer_names), answer) > 0
     return Judged(answer, hit, False, completion.prompt_tokens, completion.completion_tokens)
-
-
-def _ask_all(
-    model: LanguageModel, prompts: Sequence[str], params: GenerationParams, *, llm: LlmOptions,
-    samples: Sequence[int] | None = None, cache: ResponseCache | None, monitor: Monitor, what: str, **more: object,
-) -> list[Outcome]:  # fmt: skip
-    """`ask`; prompts on which the endpoint failed are sent again in further passes, and what fails still is logged."""
-    attempts = llm.attempts if "validate" in more else 1
-
-    def once() -> list[Outcome]:
-        return generate_cached(
-            model,
-            PromptBatch(
-                prompts,
-                params,
-                samples=samples,
-                cache=cache,
-                attempts=attempts,
-                monitor=monitor,
-                what=what,
-                **more,  # type: ignore[arg-type]
-            ),
-        )
-
-    return insist(once, model, what)
 
 
 def _reject(text: str, graph: GoldGraph, options: CorpusOptions) -> str | None:

@@ -14,7 +14,7 @@ from kgqa_core.config import LlmOptions
 from kgqa_core.config.generated_questions import GeneratedQuestionsOptions
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import load_model
-from kgqa_core.llm.paid import PromptBatch, generate_cached, insist
+from kgqa_core.llm.paid import PromptBatch, insist
 from kgqa_core.llm.protocol import GenerationParams
 from kgqa_core.metrics.normalise import tokens
 from kgqa_core.workspace import Workspace
@@ -42,26 +42,18 @@ def paraphrase(
     rows: as `generate.make` makes them, before noise.  Raises BudgetReached, EndpointError and ModelError.
     """
     model = load_model(options.writer, llm, budget=workspace.budget)
-    params = GenerationParams(max_new_tokens=options.max_new_tokens)
-    prompts = [prompt(row) for row in rows]
-
-    def once() -> list[Any]:
-        return generate_cached(
-            model,
-            PromptBatch(
-                prompts,
-                params,
-                cache=open_cache(workspace.cache),
-                validate=lambda index, text: fault(rows[index], text),
-                attempts=llm.attempts,
-                retry_temperature=0.7,
-                monitor=workspace.monitor,
-                what="wordings",
-            ),
-        )
-
+    batch = PromptBatch(
+        [prompt(row) for row in rows],
+        GenerationParams(max_new_tokens=options.max_new_tokens),
+        cache=open_cache(workspace.cache),
+        validate=lambda index, text: fault(rows[index], text),
+        attempts=llm.attempts,
+        retry_temperature=0.7,
+        monitor=workspace.monitor,
+        what="wordings",
+    )
     written = 0
-    for row, outcome in zip(rows, insist(once, model, "wordings"), strict=True):
+    for row, outcome in zip(rows, insist(model, batch), strict=True):
         completion = outcome.completion
         if completion is not None and completion.finish != "error" and fault(row, completion.text) is None:
             row["question"] = line(completion.text)

@@ -18,7 +18,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.llm.cache import ResponseCache, open_cache
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.faults import UNREADABLE
-from kgqa_core.llm.paid import Outcome, PromptBatch, generate_cached, insist
+from kgqa_core.llm.paid import Outcome, PromptBatch, insist
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.metrics.normalise import tokens
 from kgqa_core.monitor import Monitor
@@ -181,37 +181,19 @@ def _run(writing: WritingJobs, jobs: Sequence[Job], what: str) -> list[ReplyItem
         earlier.setdefault(jobs[index].prompt, []).append(batch)
         return f"{NOTHING_USABLE}: {batch.rejects[0].reason}" if batch.rejects else NOTHING_USABLE
 
-    outcomes = _ask(writing, jobs, validate, earlier, what)
+    batch = PromptBatch(
+        [job.prompt for job in jobs],
+        GenerationParams(max_new_tokens=writing.options.max_new_tokens),
+        cache=writing.cache,
+        validate=validate,
+        attempts=writing.llm.attempts,
+        retry_temperature=writing.options.temperature,
+        monitor=writing.monitor,
+        what=what,
+    )
+    # A further pass meets the rejected attempts again, in the cache.
+    outcomes = insist(writing.model, batch, before=earlier.clear)
     return [_batch(writing, job, outcome, earlier) for job, outcome in zip(jobs, outcomes, strict=True)]
-
-
-def _ask(
-    writing: WritingJobs, jobs: Sequence[Job], validate: Callable[[int, str], str | None],
-    earlier: dict[str, list[ReplyItems]],
-    what: str,
-) -> list[Outcome]:  # fmt: skip
-    """`ask`, and again for prompts on which the endpoint failed."""
-    assert writing.model is not None
-    model = writing.model
-    params = GenerationParams(max_new_tokens=writing.options.max_new_tokens)
-
-    def once() -> list[Outcome]:
-        earlier.clear()  # a further pass meets the rejected attempts again, in the cache
-        return generate_cached(
-            model,
-            PromptBatch(
-                [job.prompt for job in jobs],
-                params,
-                cache=writing.cache,
-                validate=validate,
-                attempts=writing.llm.attempts,
-                retry_temperature=writing.options.temperature,
-                monitor=writing.monitor,
-                what=what,
-            ),
-        )
-
-    return insist(once, model, what)
 
 
 def _batch(writing: WritingJobs, job: Job, outcome: Outcome, earlier: dict[str, list[ReplyItems]]) -> ReplyItems:

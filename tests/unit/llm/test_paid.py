@@ -359,15 +359,16 @@ def test_two_processes_at_once_on_one_cache_end_the_same(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("passes", [0, 1, AGAIN, AGAIN + 5])
 def test_what_an_endpoint_failed_on_is_asked_again_so_many_times_and_then_logged(
-    passes: int, caplog: pytest.LogCaptureFixture
+    passes: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passed: list[int] = []
 
-    def once() -> list[Outcome]:
+    def once(*_: object) -> list[Outcome]:
         passed.append(len(passed))
         failed = Completion("", "error") if passed[-1] < passes else Completion("yes", "stop")
         return [Outcome(Completion("yes", "stop")), Outcome(None, ("empty",)), Outcome(failed)]
 
-    found = insist(once, Local(), "rankings")
+    monkeypatch.setattr("kgqa_core.llm.paid.generate_cached", once)
+    found = insist(Local(), PromptBatch(["a", "b", "c"], PARAMS, what="rankings"))
     assert len(passed) == min(passes, AGAIN) + 1 and found[2].failed == (passes > AGAIN)
     assert ("no answer to 1 of 3 prompts for rankings" in caplog.text) == (passes > AGAIN)

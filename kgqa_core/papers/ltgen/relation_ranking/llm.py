@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kgqa_core.llm.cache import ResponseCache
-from kgqa_core.llm.paid import Expected, Outcome, PromptBatch, generate_cached, insist
+from kgqa_core.llm.paid import Expected, Outcome, PromptBatch, insist
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.papers.ltgen.relation_ranking.ranker import DECIMALS, RankedRelation, RankingQuery
@@ -70,7 +70,9 @@ class LlmRanker:
         """
         indices = [number for number, one in enumerate(queries) if len(one.relations) > most]
         expected = Expected(lambda index: "\n".join(queries[indices[index]].relations[:most]))
-        outcomes = self._ask([ranking_prompt(queries[number], most) for number in indices], expected, monitor)
+        prompts = [ranking_prompt(queries[number], most) for number in indices]
+        batch = PromptBatch(prompts, self.params, cache=self.cache, monitor=monitor, expected=expected, what="rankings")
+        outcomes = insist(self.model, batch)
         # Of an entity that has at most `most` relations all are returned, in their order.
         rankings = [
             [_ranked_relation(index, index) for index in range(min(most, len(query.relations)))] for query in queries
@@ -91,18 +93,6 @@ class LlmRanker:
         self.counts["silent"] += not ranking.indices
         self.unknown += ranking.unknown[: SHOWN - len(self.unknown)]
         return [_ranked_relation(index, rank) for rank, index in enumerate(ranking.indices)]
-
-    def _ask(self, prompts: Sequence[str], expected: Expected, monitor: Monitor) -> list[Outcome]:
-        """`ask`; prompts on which the endpoint failed are sent again in further passes."""
-        what = "rankings"
-        return insist(
-            lambda: generate_cached(
-                self.model,
-                PromptBatch(prompts, self.params, cache=self.cache, monitor=monitor, expected=expected, what=what),
-            ),
-            self.model,
-            what,
-        )
 
 
 def _ranked_relation(index: int, rank: int) -> RankedRelation:

@@ -14,7 +14,7 @@ from kgqa_core.answering.exploration import End, Exploration, ExplorerInputs
 from kgqa_core.config import AgentOptions
 from kgqa_core.llm.cache import ResponseCache, open_cache
 from kgqa_core.llm.factory import load_model
-from kgqa_core.llm.paid import Outcome, PromptBatch, generate_cached, insist
+from kgqa_core.llm.paid import Outcome, PromptBatch, insist
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.llm.tokens import estimate
 from kgqa_core.monitor import QUIET, Monitor
@@ -125,20 +125,16 @@ class GraphAgent:
                 return str(why)
             return None
 
-        def once() -> list[Outcome]:
-            return generate_cached(
-                self.model,
-                PromptBatch(
-                    [run.prompt for run in runs],
-                    self.params,
-                    cache=self.cache,
-                    validate=fault,
-                    attempts=attempts,
-                    retry_temperature=self.options.retry_temperature,
-                ),
-            )
-
-        for run, outcome in zip(runs, insist(once, self.model, "explorations"), strict=True):
+        batch = PromptBatch(
+            [run.prompt for run in runs],
+            self.params,
+            cache=self.cache,
+            validate=fault,
+            attempts=attempts,
+            retry_temperature=self.options.retry_temperature,
+            what="explorations",
+        )
+        for run, outcome in zip(runs, insist(self.model, batch), strict=True):
             self._receive(run, outcome)
 
     def _receive(self, run: _Run, outcome: Outcome) -> None:

@@ -49,7 +49,7 @@ def test_a_question_that_nothing_passes_for_keeps_its_words(monkeypatch: pytest.
         return [Outcome(Completion(text, 1, 1) if ok else None) for text, ok in zip(texts, good, strict=True)]  # type: ignore[arg-type]
 
     monkeypatch.setattr(write, "load_model", lambda *args, **more: Echo())
-    monkeypatch.setattr(write, "generate_cached", answer)
+    monkeypatch.setattr("kgqa_core.llm.paid.generate_cached", answer)
     rows = [dict(ROW), dict(ROW)]
     counts = write.paraphrase(Workspace(Path()), rows, GeneratedQuestionsOptions(writer="openai:m"), LlmOptions())
     assert counts == {"written": 1, "not_written": 1}
