@@ -19,7 +19,6 @@ from kgqa_core.errors import ModelError
 from kgqa_core.llm.hf_decode import Generated, decode, is_out_of_memory, seed_of
 from kgqa_core.llm.hf_load import end_ids, first_line, input_limit, load, numbers_of, revision_of
 from kgqa_core.llm.protocol import Completion, Finish, GenerationParams, OnResult, OnText, clean_text, cut_at_stop
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import messages, plain
 
 log = logging.getLogger("kgqa.llm")
@@ -98,7 +97,6 @@ class HFModel:
         self,
         prompts: Sequence[str],
         params: GenerationParams,
-        monitor: Monitor = QUIET,
         on_result: OnResult | None = None,
         on_text: OnText | None = None,
     ) -> list[Completion]:
@@ -114,15 +112,12 @@ class HFModel:
             indices.setdefault(prompt, []).append(place)
         unique = list(indices)
         results: list[Completion | None] = [None] * len(prompts)
-        done = 0
 
         def deliver(prompt: str, completion: Completion) -> None:
-            nonlocal done
             for place in indices[prompt]:
                 results[place] = completion
                 if on_result is not None:
                     on_result(place, completion)
-            done += len(indices[prompt])
 
         encoded: list[list[int]] = []
         readable: list[str] = []
@@ -142,7 +137,6 @@ class HFModel:
             for batch, written in stream:
                 for index, completion in zip(batch, written, strict=True):
                     deliver(readable[index], completion)
-                monitor.progress(done, len(prompts), "answers")
         failed = [completion for completion in results if completion is not None and completion.finish == "error"]
         if failed:
             log.warning("%d of %d prompts failed on %s: %s", len(failed), len(prompts), self.name, failed[0].error)

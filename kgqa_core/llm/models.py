@@ -12,7 +12,6 @@ from kgqa_core.llm.cache import ResponseCache, open_cache
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.paid import PromptBatch, generate_cached
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel, OnResult
-from kgqa_core.monitor import QUIET, Monitor
 
 
 class CachedModel:
@@ -26,11 +25,10 @@ class CachedModel:
         self,
         prompts: Sequence[str],
         params: GenerationParams,
-        monitor: Monitor = QUIET,
         on_result: OnResult | None = None,
     ) -> list[Completion]:
         """As of the model; one whose reply cannot be read, now or earlier, has finish `error`."""
-        outcomes = generate_cached(self.model, PromptBatch(prompts, params, cache=self.responses, monitor=monitor))
+        outcomes = generate_cached(self.model, PromptBatch(prompts, params, cache=self.responses))
         completions = [
             outcome.completion or Completion("", "error", error="; ".join(outcome.spent) or "no completion")
             for outcome in outcomes

@@ -25,7 +25,6 @@ from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult, OnTex
 from kgqa_core.llm.reply import read_reply
 from kgqa_core.llm.streamed import StreamedReply, without_beginnings
 from kgqa_core.llm.tokens import bound
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import conversation_fields, messages, plain
 
 log = logging.getLogger("kgqa.llm")
@@ -106,7 +105,6 @@ class OpenAIModel:
         self,
         prompts: Sequence[str],
         params: GenerationParams,
-        monitor: Monitor = QUIET,
         on_result: OnResult | None = None,
         on_text: OnText | None = None,
     ) -> list[Completion]:
@@ -129,7 +127,7 @@ class OpenAIModel:
             return []
         from kgqa_core.llm.bounded_http import run_coroutine
 
-        return run_coroutine(_Batch(self, prompts, params, monitor, on_result, on_text).all())
+        return run_coroutine(_Batch(self, prompts, params, on_result, on_text).all())
 
     def client(self) -> Any:
         """A client of one connection that sends this endpoint's own key, or none, and nothing else that identifies the
@@ -210,11 +208,10 @@ class _Batch:
         model: OpenAIModel,
         prompts: Sequence[str],
         params: GenerationParams,
-        monitor: Monitor,
         on_result: OnResult | None,
         on_text: OnText | None = None,
     ) -> None:
-        self.model, self.params, self.monitor, self.on_result = model, params, monitor, on_result
+        self.model, self.params, self.on_result = model, params, on_result
         self.on_text = on_text
         self.indices: dict[str, list[int]] = {}
         for index, prompt in enumerate(prompts):
@@ -284,7 +281,6 @@ class _Batch:
             if self.on_result is not None:
                 self.on_result(index, completion)
         self.done += len(self.indices[prompt])
-        self.monitor.progress(self.done, len(self.results), "answers")
 
     def warn(self) -> None:
         """Logs that replies were odd, with the first of them."""

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from kgqa_core.monitor import QUIET, Monitor
-
 Finish = Literal["stop", "length", "refusal", "empty", "unreadable", "error"]
 """Why a completion ended: by itself, at the token limit, declined, without text, in a reply that was billed and cannot
 be read, or failed after all tries."""
@@ -82,7 +80,6 @@ class LanguageModel(Protocol):
         self,
         prompts: Sequence[str],
         params: GenerationParams,
-        monitor: Monitor = QUIET,
         on_result: OnResult | None = None,
     ) -> list[Completion]:
         """One completion per prompt, in the order of the prompts.  Equal prompts get equal completions.
@@ -104,11 +101,10 @@ class Overheard:
         self,
         prompts: Sequence[str],
         params: GenerationParams,
-        monitor: Monitor = QUIET,
         on_result: OnResult | None = None,
     ) -> list[Completion]:
         """As of the model."""
-        completions: list[Completion] = self.model.generate(prompts, params, monitor, on_result, self.on_text)
+        completions: list[Completion] = self.model.generate(prompts, params, on_result, self.on_text)
         return completions
 
 

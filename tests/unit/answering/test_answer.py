@@ -65,7 +65,6 @@ class Stub:
         self,
         prompts: Sequence[str],
         params: GenerationParams,
-        monitor: Monitor = QUIET,
         on_result: OnResult | None = None,
     ) -> list[Completion]:
         out = []

@@ -23,7 +23,7 @@ from kgqa_core.llm.factory import identify
 from kgqa_core.llm.openai_api import OpenAIModel
 from kgqa_core.llm.paid import AGAIN, GROUP, Outcome, PromptBatch, generate_cached, identity_of, insist, peek
 from kgqa_core.llm.protocol import Completion, GenerationParams, LanguageModel, OnResult
-from kgqa_core.monitor import QUIET, Monitor, Quiet
+from kgqa_core.monitor import Quiet
 from tests.support.chat_server import ROOT, ChatServer, Fault, ServerProcess
 
 PARAMS = GenerationParams(max_new_tokens=8)
@@ -75,7 +75,7 @@ class Local:
         self.stop_after = stop_after
 
     def generate(
-        self, prompts: Sequence[str], params: GenerationParams, monitor: Monitor = QUIET,
+        self, prompts: Sequence[str], params: GenerationParams,
         on_result: OnResult | None = None,
     ) -> list[Completion]:  # fmt: skip
         self.calls.append(list(prompts))

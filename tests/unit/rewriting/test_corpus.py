@@ -19,7 +19,6 @@ from kgqa_core.errors import QuestionFileError
 from kgqa_core.kg.build import build
 from kgqa_core.kg.store import KgStore
 from kgqa_core.llm.protocol import Completion, GenerationParams
-from kgqa_core.monitor import QUIET
 from kgqa_core.rewriting import corpus, validate
 from kgqa_core.rewriting.corpus_table import CORPUS
 from kgqa_core.rewriting.graphs import draw
@@ -42,9 +41,7 @@ class Fake:
     def __post_init__(self) -> None:
         self.prompts: list[str] = []
 
-    def generate(
-        self, prompts: Sequence[str], params: GenerationParams, monitor: Any = QUIET, on_result: Any = None
-    ) -> list[Completion]:
+    def generate(self, prompts: Sequence[str], params: GenerationParams, on_result: Any = None) -> list[Completion]:
         self.prompts += prompts
         found = []
         for place, prompt in enumerate(prompts):

@@ -21,7 +21,6 @@ from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.forecast import CHAT, Pilot, Recorder
 from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult
 from kgqa_core.llm.tokens import counter
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.prompts import rewrite_prompt
 from kgqa_core.rewriting import paragraphs
 from kgqa_core.rewriting.groups import MOST, TripleGroup, read_groups
@@ -57,7 +56,7 @@ class Writer:
         self.reply, self.die_after, self.prompts = reply or plain, die_after, list[str]()
 
     def generate(
-        self, prompts: Sequence[str], params: GenerationParams, monitor: Monitor = QUIET,
+        self, prompts: Sequence[str], params: GenerationParams,
         on_result: OnResult | None = None,
     ) -> list[Completion]:  # fmt: skip
         out = []

@@ -18,7 +18,6 @@ from kgqa_core.llm import paid
 from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import FILE
 from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.rewriting import write as writing
 from kgqa_core.rewriting.request import SentenceRequest
 from kgqa_core.store.shards import add_counts, share
@@ -52,7 +51,7 @@ class Touchy:
     name, revision, batch_sensitive = "touchy", "1", True
 
     def generate(
-        self, prompts: Sequence[str], params: GenerationParams, monitor: Monitor = QUIET,
+        self, prompts: Sequence[str], params: GenerationParams,
         on_result: OnResult | None = None,
     ) -> list[Completion]:  # fmt: skip
         together = sum(map(len, prompts))

@@ -13,7 +13,6 @@ from kgqa_core.llm.budget import Budget
 from kgqa_core.llm.cache import open_cache
 from kgqa_core.llm.factory import load_model
 from kgqa_core.llm.protocol import Completion, GenerationParams, OnResult
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.papers.ltgen.relation_ranking.llm import LlmRanker, ranking_prompt
 from kgqa_core.papers.ltgen.relation_ranking.ranker import RankingQuery
 from kgqa_core.prompts import messages
@@ -35,7 +34,6 @@ class Says:
         self,
         prompts: Sequence[str],
         params: GenerationParams,
-        monitor: Monitor = QUIET,
         on_result: OnResult | None = None,
     ) -> list[Completion]:
         self.prompts += prompts
