@@ -27,7 +27,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kgqa_core.dkg.plan_kernels import FrontierArrays, bit_count, lowest_bit, prefetch, run_end
+from kgqa_core.dkg.plan_kernels import FrontierArrays, run_end
+from kgqa_core.kg.intrinsics import bit_count, lowest_bit, prefetch
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy")

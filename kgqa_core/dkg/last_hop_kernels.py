@@ -21,7 +21,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kgqa_core.dkg.lookup_kernels import first_index
-from kgqa_core.dkg.plan_kernels import FrontierArrays, prefetch, run_end
+from kgqa_core.dkg.plan_kernels import FrontierArrays, run_end
+from kgqa_core.kg.intrinsics import prefetch
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy")

@@ -1,8 +1,6 @@
 """The compiled loops that decide what a hop follows: rows of the frontier, and where an edge budget cuts them.
 
 After them a frontier is a list of edge ranges [start, stop), one per source, and no later loop knows of budgets.
-
-Three machine instructions that numba has no name for are made here: lowest set bit, number of set bits, prefetch.
 """
 
 from __future__ import annotations
@@ -10,13 +8,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba import njit
 from numpy.typing import NDArray
 
-_intrinsic: Any = intrinsic
+from kgqa_core.kg.intrinsics import prefetch
 
 
 class FrontierArrays(NamedTuple):
@@ -35,42 +30,6 @@ class FrontierArrays(NamedTuple):
     weight: Array
     r: Array
     epsilon: float
-
-
-@_intrinsic
-def lowest_bit(typing_context: Any, word: Any) -> Any:
-    """Index of the lowest set bit of a uint64 that is not 0."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
-
-    return types.uint64(types.uint64), generate
-
-
-@_intrinsic
-def bit_count(typing_context: Any, word: Any) -> Any:
-    """Number of set bits of a uint64."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
-
-
-@_intrinsic
-def prefetch(typing_context: Any, array: Any, place: Any) -> Any:
-    """Starts to load array[place]; harmless for indices that do not exist."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
-        address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
-        builder.call(function, [address, number(0), number(3), number(1)])
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp), generate
 
 
 Array = NDArray[Any]

@@ -15,7 +15,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kgqa_core.dkg.kernels import SHORT_ROW, look_ahead, rank
-from kgqa_core.dkg.plan_kernels import FrontierArrays, lowest_bit, run_end
+from kgqa_core.dkg.plan_kernels import FrontierArrays, run_end
+from kgqa_core.kg.intrinsics import lowest_bit
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy")

@@ -16,6 +16,7 @@ import polars as pl
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError, nearest
 from kgqa_core.kg.names import bare_key, relation_name, word_parts
+from kgqa_core.kg.sql import execute_with
 from kgqa_core.kg.vocabulary import WIKIBASE
 from kgqa_core.monitor import QUIET, Monitor
 
@@ -222,6 +223,4 @@ def _table(connection: duckdb.DuckDBPyConnection, shape: str, rows: Sequence[tup
     connection.execute(f"CREATE TABLE {shape}")
     if rows:
         frame = pl.DataFrame(rows, orient="row")
-        connection.register("rows_of_rules", frame.to_arrow())
-        connection.execute(f"INSERT INTO {shape.split('(')[0]} SELECT * FROM rows_of_rules")
-        connection.unregister("rows_of_rules")
+        execute_with(connection, f"INSERT INTO {shape.split('(')[0]} SELECT * FROM batch", frame)

@@ -27,7 +27,7 @@ import polars as pl
 
 from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.attach import BASE, BASE_NOTE, CARRIED, OVERLAY, base_of, home_of, shut_out
-from kgqa_core.kg.sql import number, quoted
+from kgqa_core.kg.sql import execute_with, number, quoted
 from kgqa_core.kg.store import FILE, KgStore, write_meta
 from kgqa_core.store.artifacts import MANIFEST, content_digest, read_manifest, write_json
 
@@ -150,9 +150,8 @@ def _hide(connection: duckdb.DuckDBPyConnection, hidden: Hidden) -> None:
     run = connection.execute
     for name, ids in (("entities", hidden.entities), ("relations", hidden.relations), ("triples", hidden.triples)):
         frame = pl.DataFrame({"id": np.unique(np.fromiter(_ints(ids), dtype=np.int64))}, schema={"id": pl.Int64})
-        connection.register("given", frame.to_arrow())
-        run(f"INSERT INTO hidden_{name} SELECT id FROM given SEMI JOIN {BASE}.{name} USING (id) ORDER BY id")
-        connection.unregister("given")
+        sql = f"INSERT INTO hidden_{name} SELECT id FROM batch SEMI JOIN {BASE}.{name} USING (id) ORDER BY id"
+        execute_with(connection, sql, frame)
     run(
         f"""CREATE TEMP TABLE gone AS FROM hidden_triples
             UNION SELECT id FROM {BASE}.triples t SEMI JOIN hidden_relations h ON h.id = t.relation

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import polars as pl
 import pyarrow as pa
 
 from kgqa_core.errors import KgInputError
@@ -26,6 +28,24 @@ def number(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence
     """The integer that a query gives; 0 for NULL or no row."""
     row = connection.execute(sql, list(parameters)).fetchone()
     return int(row[0] or 0) if row else 0
+
+
+@contextmanager
+def registered(connection: duckdb.DuckDBPyConnection, **tables: pl.DataFrame | pa.Table) -> Iterator[None]:
+    """Statements can read the tables by these names as long as the context lasts."""
+    for name, table in tables.items():
+        connection.register(name, table.to_arrow() if isinstance(table, pl.DataFrame) else table)
+    try:
+        yield
+    finally:
+        for name in tables:
+            connection.unregister(name)
+
+
+def execute_with(connection: duckdb.DuckDBPyConnection, statement: str, batch: pl.DataFrame | pa.Table) -> None:
+    """Runs a statement that reads `batch`."""
+    with registered(connection, batch=batch):
+        connection.execute(statement)
 
 
 def drop(connection: duckdb.DuckDBPyConnection, name: str) -> None:

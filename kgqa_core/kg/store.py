@@ -22,7 +22,7 @@ from kgqa_core.errors import ArtifactError
 from kgqa_core.kg.attach import attach, base_of
 from kgqa_core.kg.bridges import CANONICAL_SQL, canonical
 from kgqa_core.kg.names import END_SQL, NAME_SQL, bare_key, key_name, language_order, relation_name
-from kgqa_core.kg.sql import quoted
+from kgqa_core.kg.sql import quoted, registered
 from kgqa_core.store.artifacts import VOLATILE
 
 SCHEMA_VERSION = 2
@@ -348,11 +348,8 @@ class KgStore(Closing):
                     self._known.clear()
                 self._known[sql, ids] = rows
             return rows
-        self.connection.register("wanted", wanted.to_arrow())
-        try:
+        with registered(self.connection, wanted=wanted):
             return self.connection.execute(sql).fetchall()
-        finally:
-            self.connection.unregister("wanted")
 
     @staticmethod
     def _frame(ids: Iterable[int]) -> pl.DataFrame:

@@ -188,7 +188,7 @@ def send(model: LanguageModel, batch: PromptBatch) -> list[Outcome]:
             else:
                 completions_cache.put(request, completion, judge(item, request, completion))
 
-        model.generate([item.prompt for item, _ in missing], missing[0][1].params, on_result=arrived)
+        model.generate([item.prompt for item, _ in missing], missing[0][1].params, arrived)
 
     try:
         for attempt in range(max(1, attempts)):

@@ -10,10 +10,11 @@ from markupsafe import Markup
 from rich.table import Table
 
 from kgqa_core.evaluation.labels import percent
+from kgqa_core.report.charts import BOTTOM, LEFT, RIGHT, TOP, frame, tick_text
 from kgqa_core.report.grid import Grid
 from kgqa_core.report.terminal import VisibleText
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 420, 300, 44, 14, 12, 42
+WIDTH, HEIGHT = 420, 300
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 LARGEST, SMALLEST = 9.0, 2.0
 """Radius of a reliability mark that stands for all questions, and of one for hardly any."""
@@ -116,7 +117,7 @@ def risk_plot(curves: Mapping[str, Sequence[Mapping[str, float]]]) -> Markup:
                     n=index, path=path, text=text
                 )
             )
-    return _framed(parts, "answered, percent", "Errors in percent against coverage")
+    return frame(parts, "answered, percent", "Errors in percent against coverage", WIDTH, HEIGHT)
 
 
 def reliability_plot(bins: Sequence[Mapping[str, float]]) -> Markup:
@@ -137,7 +138,8 @@ def reliability_plot(bins: Sequence[Mapping[str, float]]) -> Markup:
                 share=percent(bin["share"]), n=int(bin["n"]),
             )
         )  # fmt: skip
-    return _framed(parts, "confidence, percent", "Share that the graph answers in percent against confidence")
+    title = "Share that the graph answers in percent against confidence"
+    return frame(parts, "confidence, percent", title, WIDTH, HEIGHT)
 
 
 def _x(value: float) -> float:
@@ -152,22 +154,9 @@ def _axes() -> Markup:
     axes = Markup("")
     for tick in TICKS:
         axes += Markup('<path class="grid" d="M{l} {y:.1f}H{r}"/>').format(l=LEFT, y=_y(tick), r=WIDTH - RIGHT)
-        axes += _text(LEFT - 7, _y(tick) + 4, f"{100 * tick:g}", "end")
-        axes += _text(_x(tick), HEIGHT - BOTTOM + 16, f"{100 * tick:g}", "middle")
+        axes += tick_text(LEFT - 7, _y(tick) + 4, f"{100 * tick:g}", "end")
+        axes += tick_text(_x(tick), HEIGHT - BOTTOM + 16, f"{100 * tick:g}", "middle")
     return axes
-
-
-def _text(x: float, y: float, text: str, anchor: str) -> Markup:
-    return Markup('<text class="tick" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{text}</text>').format(
-        x=x, y=y, anchor=anchor, text=text
-    )
-
-
-def _framed(parts: Sequence[Markup], axis: str, title: str) -> Markup:
-    label = _text(_x(0.5), HEIGHT - 6, axis, "middle")
-    return Markup(
-        '<svg class="chart" viewBox="0 0 {w} {h}" role="img" aria-label="{title}">{body}{label}</svg>'
-    ).format(w=WIDTH, h=HEIGHT, title=title, body=Markup("").join(parts), label=label)
 
 
 def _area(value: float | None, interval: Sequence[float] | None) -> str:

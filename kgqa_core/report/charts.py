@@ -192,7 +192,7 @@ def lines(series: Sequence[Series], groups: Sequence[str], axis: str, title: str
     apart = min(APART, 0.7 * step / max(1, len(series)))
     parts = [_rules(ticks, low, high)]
     for index, group in enumerate(groups):
-        parts.append(_text(LEFT + (index + 0.5) * step, HEIGHT - BOTTOM + 16, group, "middle"))
+        parts.append(tick_text(LEFT + (index + 0.5) * step, HEIGHT - BOTTOM + 16, group, "middle"))
     for number, one in enumerate(series):
         shift = (number - (len(series) - 1) / 2) * apart
         points = [
@@ -212,7 +212,7 @@ def lines(series: Sequence[Series], groups: Sequence[str], axis: str, title: str
             if points
             else Markup("")
         )
-    return _frame(parts, axis, title)
+    return frame(parts, axis, title)
 
 
 def spots(points: Sequence[ChartPoint], axis: str, title: str) -> Markup:
@@ -225,12 +225,12 @@ def spots(points: Sequence[ChartPoint], axis: str, title: str) -> Markup:
         return LEFT + (x - across[0]) / span * (WIDTH - LEFT - RIGHT - 10)
 
     parts = [_rules(ticks, low, high)]
-    parts += [_text(at(tick), HEIGHT - BOTTOM + 16, f"{tick:,g}", "middle") for tick in across]
+    parts += [tick_text(at(tick), HEIGHT - BOTTOM + 16, f"{tick:,g}", "middle") for tick in across]
     for point in points:
         title = f"{point.label}, {point.x:,.0f} {axis}"
         mark = _mark(at(point.x), point.cell, point.mark, title, low, high, True, " scale(1.5)")
         parts.append(Markup('<g class="series spot {style}">{mark}</g>').format(style=point.style, mark=mark))
-    return _frame(parts, axis, title)
+    return frame(parts, axis, title)
 
 
 def mark(shape: int) -> Markup:
@@ -260,7 +260,7 @@ def _rules(ticks: Sequence[float], low: float, high: float) -> Markup:
         rules += Markup('<path class="grid{zero}" d="M{left} {y:.1f}H{right}"/>').format(
             zero=" zero" if tick == 0 and low < 0 else "", left=LEFT, y=y, right=WIDTH - RIGHT
         )
-        rules += _text(LEFT - 7, y + 4, f"{100 * tick:g}".replace("-", "−"), "end")
+        rules += tick_text(LEFT - 7, y + 4, f"{100 * tick:g}".replace("-", "−"), "end")
     return rules
 
 
@@ -278,14 +278,16 @@ def _mark(
     )  # fmt: skip
 
 
-def _text(x: float, y: float, text: str, anchor: str) -> Markup:
+def tick_text(x: float, y: float, text: str, anchor: str) -> Markup:
+    """A text of an axis."""
     return Markup('<text class="tick" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{text}</text>').format(
         x=x, y=y, anchor=anchor, text=text
     )
 
 
-def _frame(parts: Sequence[Markup], axis: str, title: str) -> Markup:
-    label = _text(LEFT + (WIDTH - LEFT - RIGHT) / 2, HEIGHT - 6, axis, "middle")
+def frame(parts: Sequence[Markup], axis: str, title: str, width: int = WIDTH, height: int = HEIGHT) -> Markup:
+    """A chart of its parts, with the name of the axis below."""
+    label = tick_text(LEFT + (width - LEFT - RIGHT) / 2, height - 6, axis, "middle")
     return Markup(
         '<svg class="chart" viewBox="0 0 {w} {h}" role="img" aria-label="{title}">{body}{label}</svg>'
-    ).format(w=WIDTH, h=HEIGHT, title=title, body=Markup("").join(parts), label=label)
+    ).format(w=width, h=height, title=title, body=Markup("").join(parts), label=label)

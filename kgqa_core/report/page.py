@@ -67,9 +67,13 @@ GENERATED_SCORES = (
 
 def write(out: Path, *, data: ReportData) -> Path:
     """Writes `report.html` into the folder `out` (or to `out` itself where it ends in .html) and returns its path."""
-    path = out if out.suffix == ".html" else out / "report.html"
+    return write_page(out if out.suffix == ".html" else out / "report.html", render(data))
+
+
+def write_page(path: Path, text: str) -> Path:
+    """Puts a page into its place at once, and returns its path."""
     scratch = path.with_suffix(".tmp")
-    scratch.write_text(render(data), encoding="utf-8")
+    scratch.write_text(text, encoding="utf-8")
     os.replace(scratch, path)
     return path
 

@@ -7,7 +7,6 @@ settings of sets of the long tail (Huang et al. 2024, Table 4).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,7 +30,7 @@ from kgqa_core.metrics.registry import METRICS, metric_label
 from kgqa_core.report.data import Example
 from kgqa_core.report.grid import Grid, score_cell
 from kgqa_core.report.long_tail import LongTail, long_tail_part
-from kgqa_core.report.page import KINDS, make_environment, without_unseen
+from kgqa_core.report.page import KINDS, make_environment, without_unseen, write_page
 from kgqa_core.report.subgraph import draw_subgraph
 from kgqa_core.report.tables import TABLE_1_METRICS, breakdown_table, rich_table
 
@@ -161,11 +160,7 @@ def console_tables(tables: Mapping[str, Any]) -> list[Table]:
 
 def write(out: Path, data: SetsData) -> Path:
     """Writes `report.html` into the folder `out` and returns its path."""
-    path = out / "report.html"
-    scratch = path.with_suffix(".tmp")
-    scratch.write_text(render(data), encoding="utf-8")
-    os.replace(scratch, path)
-    return path
+    return write_page(out / "report.html", render(data))
 
 
 def render(data: SetsData) -> str:

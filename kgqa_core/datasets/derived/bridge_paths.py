@@ -11,6 +11,7 @@ import pyarrow as pa
 from kgqa_core.datasets.files.jsonl import RawQuestion
 from kgqa_core.errors import InputError
 from kgqa_core.kg.bridges import canonical
+from kgqa_core.kg.sql import registered
 from kgqa_core.kg.store import KgStore
 from kgqa_core.types import INVERSE
 
@@ -110,17 +111,14 @@ def _joined(
     types = (pa.int64(), pa.large_string(), pa.large_string())
     table = pa.table({name: pa.array(column, kind) for name, column, kind in zip(names, columns, types, strict=True)})
     connection = store.connection
-    connection.register("bridge_ends", table)
-    connection.register("bridge_known", known := connection.execute(_KNOWN).to_arrow_table())
+    with registered(connection, bridge_ends=table):
+        known = connection.execute(_KNOWN).to_arrow_table()
     scores: dict[int, dict[RelationPath, float]] = defaultdict(dict)
-    try:
+    with registered(connection, bridge_known=known):
         for sql in _PATHS:
             for question, path, right, results, gold in connection.execute(sql).fetchall():
                 score = 2 * right / (results + gold)
                 scores[question][tuple(path)] = max(score, scores[question].get(tuple(path), 0.0))
-    finally:
-        connection.unregister("bridge_known")
-        connection.unregister("bridge_ends")
     return set(known["question"].to_pylist()), scores
 
 

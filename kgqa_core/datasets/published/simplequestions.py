@@ -22,6 +22,7 @@ from kgqa_core.datasets.files.jsonl import RawQuestion
 from kgqa_core.datasets.published.base import DatasetSpec, PublishedFiles, RowSource, folder_files
 from kgqa_core.datasets.published.documents import FileHead
 from kgqa_core.datasets.published.rows import tabbed_rows
+from kgqa_core.kg.sql import registered
 from kgqa_core.kg.store import KgStore
 from kgqa_core.types import INVERSE, Question
 
@@ -85,8 +86,7 @@ def complete(questions: Sequence[Question], store: KgStore) -> list[Question]:
         schema={"question": pl.Int64, "topic": pl.Int64, "relation": pl.String, "inverse": pl.Boolean},
         orient="row",
     )
-    store.connection.register("queries", queries.to_arrow())
-    try:
+    with registered(store.connection, queries=queries):
         # A topic and relation that many questions share are looked up once.
         rows = store.connection.execute(
             """
@@ -99,8 +99,6 @@ def complete(questions: Sequence[Question], store: KgStore) -> list[Question]:
             SELECT ends.topic, ends.key, ends.inverse, list(ends.entity ORDER BY ends.entity) FROM ends
             GROUP BY ALL"""
         ).fetchall()
-    finally:
-        store.connection.unregister("queries")
     reached = {(topic, key, inverse): tuple(entities) for topic, key, inverse, entities in rows}
     every = sorted({entity for entities in reached.values() for entity in entities})
     keys, names = store.entity_keys(every), store.surface_forms(every)

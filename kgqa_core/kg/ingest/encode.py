@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from kgqa_core.kg.ingest import pack_kernels
 from kgqa_core.kg.ingest.sorted_words import SortedWords
 from kgqa_core.kg.literals import CALENDAR_SQL, NUMBER_SQL, NUMERIC, PRECISION_SQL, TEMPORAL, TIME_SQL, UNIT_SQL, XSD
-from kgqa_core.kg.sql import in_pieces, memory_bytes, number
+from kgqa_core.kg.sql import execute_with, in_pieces, memory_bytes, number
 
 Array = NDArray[Any]
 
@@ -298,6 +298,4 @@ def _columns(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[list
 
 def _insert(connection: duckdb.DuckDBPyConnection, statement: str, **columns: Array) -> None:
     """Runs a statement in which `batch` has these columns."""
-    connection.register("batch", in_pieces(pa.table(columns)))
-    connection.execute(statement)
-    connection.unregister("batch")
+    execute_with(connection, statement, in_pieces(pa.table(columns)))

@@ -23,7 +23,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.kg.ingest import class_facts
 from kgqa_core.kg.ingest.staging import Staged
 from kgqa_core.kg.names import bare_key, is_blank_node
-from kgqa_core.kg.sql import number, quoted
+from kgqa_core.kg.sql import execute_with, number, quoted
 from kgqa_core.kg.vocabulary import (
     ALIAS,
     CONSTRUCT_TYPES,
@@ -469,6 +469,4 @@ class _Entailment:
         return came
 
     def _fill(self, table: str, **columns: Any) -> None:
-        self.connection.register("batch", pa.table(columns))
-        self.connection.execute(f"CREATE TABLE {table} AS SELECT * FROM batch")
-        self.connection.unregister("batch")
+        execute_with(self.connection, f"CREATE TABLE {table} AS SELECT * FROM batch", pa.table(columns))

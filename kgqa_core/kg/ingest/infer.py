@@ -20,7 +20,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.kg.formats.base import LITERAL, TEXT
 from kgqa_core.kg.ingest.staging import Staged
 from kgqa_core.kg.names import bare_key, key_name, relation_name
-from kgqa_core.kg.sql import drop, number, quoted
+from kgqa_core.kg.sql import drop, execute_with, number, quoted
 from kgqa_core.kg.text_dates import SHAPE, date_formats
 from kgqa_core.kg.text_numbers import LIKE, LONGEST, decimal_mark, quantity
 from kgqa_core.kg.vocabulary import STRING, XSD
@@ -324,9 +324,7 @@ class _Relations:
         parsed = int(results["n"].sum())
         if parsed < SHARE * total:
             return
-        self._connection.register("batch", results.to_arrow())
-        self._connection.execute("INSERT INTO read_texts SELECT key, number, unit FROM batch")
-        self._connection.unregister("batch")
+        execute_with(self._connection, "INSERT INTO read_texts SELECT key, number, unit FROM batch", results)
         if untyped:
             self._connection.execute(
                 f"INSERT INTO conversions SELECT {predicate}, tid, key, {quoted(STRING)} FROM relation_values "

@@ -10,11 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from numba import njit
 from numpy.typing import NDArray
+
+from kgqa_core.kg.intrinsics import pointer, prefetch, word
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
@@ -31,53 +30,23 @@ COUNT, USED = 0, 1
 """Indexes of an interner's state: terms, and words of the arena in use."""
 
 
-@intrinsic
-def word(typing_context: Any, data: Any, at: Any) -> Any:
-    """The 8 bytes of a uint8 array from `at`, little-endian, however aligned; they must lie in the array."""
-    signature = types.uint64(data, types.int64)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.gep(array.data, [arguments[1]])
-        address = builder.bitcast(address, ir.IntType(64).as_pointer())
-        return builder.load(address, align=1)
-
-    return signature, generate
-
-
 @_jit
 def _mix(h: Any, value: Any) -> Any:
     h = (h ^ value) * _K1
     return h ^ (h >> _S29)
 
 
-@intrinsic
-def fetch(typing_context: Any, data: Any, at: Any) -> Any:
-    """Asks for the cache line of data[at] ahead of its use; `at` need not lie in the array."""
-    signature = types.void(data, types.int64)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(8).as_pointer())
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
-        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(prefetch, [address, number(0), number(3), number(1)])
-        return context.get_dummy_value()
-
-    return signature, generate
-
-
 @_jit
 def hashed(data: Array, at: int, length: int, tag: int) -> Any:
     """Hash of the term of these bytes and this tag; `data` has 8 bytes to spare at its end."""
+    raw = pointer(data)
     h = _mix(U(length) * _K2, U(tag) * _K3)
     whole = length >> 3
     for i in range(whole):
-        h = _mix(h, word(data, at + 8 * i))
+        h = _mix(h, word(raw, at + 8 * i))
     rest = length & 7
     if rest:
-        h = _mix(h, word(data, at + 8 * whole) & (_ALL >> U(64 - 8 * rest)))
+        h = _mix(h, word(raw, at + 8 * whole) & (_ALL >> U(64 - 8 * rest)))
     h = (h ^ (h >> _S32)) * _K3
     return h ^ (h >> _S32)
 
@@ -88,13 +57,14 @@ def intern(
     state: Array,
 ) -> int:  # fmt: skip
     """The id of the term of these bytes, this tag and this hash, added if it is new."""
+    raw = pointer(data)
     tagged = U(tag)
     size = U(length)
     whole = length >> 3
     rest = length & 7
     last = U(0)
     if rest:
-        last = word(data, at + 8 * whole) & (_ALL >> U(64 - 8 * rest))
+        last = word(raw, at + 8 * whole) & (_ALL >> U(64 - 8 * rest))
     mark = h >> _MARK
     slot = h & mask
     while True:
@@ -107,7 +77,7 @@ def intern(
                 same = True
                 begin = N(index) + 2
                 for i in range(whole):
-                    if arena[begin + i] != word(data, at + 8 * i):
+                    if arena[begin + i] != word(raw, at + 8 * i):
                         same = False
                         break
                 if same and (rest == 0 or arena[begin + whole] == last):
@@ -119,7 +89,7 @@ def intern(
     arena[place_new] = U(new) | (size << _S32)
     arena[place_new + 1] = tagged | ((h & _LOW) << _S32)
     for i in range(whole):
-        arena[place_new + 2 + i] = word(data, at + 8 * i)
+        arena[place_new + 2 + i] = word(raw, at + 8 * i)
     if rest:
         arena[place_new + 2 + whole] = last
     starts[new] = place_new
@@ -133,11 +103,11 @@ def _ahead(i: int, hashes: Array, table: Array, mask: Any, arena: Array) -> None
     """Asks for the slot of the term after next but some, and for the index in the arena of a nearer one."""
     n = hashes.shape[0]
     if i + 16 < n:
-        fetch(table, N(hashes[i + 16] & mask))
+        prefetch(table, N(hashes[i + 16] & mask))
     if i + 8 < n:
         held = table[hashes[i + 8] & mask]
         if held != U(0):
-            fetch(arena, N(held & _INDEX))
+            prefetch(arena, N(held & _INDEX))
 
 
 @_jit

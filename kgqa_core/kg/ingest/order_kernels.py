@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 from numpy.typing import NDArray
+
+from kgqa_core.kg.intrinsics import pointer, put
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
@@ -19,21 +19,6 @@ _jit: Any = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
 U: Any = np.uint64
 N: Any = np.int64
 _LOW, _ALL, _S32 = U(0xFFFFFFFF), U(0xFFFFFFFFFFFFFFFF), U(32)
-
-
-@intrinsic
-def put(typing_context: Any, data: Any, at: Any, value: Any) -> Any:
-    """Writes 8 bytes into a uint8 array at `at`, however aligned; they must lie in the array."""
-    signature = types.void(data, types.int64, types.uint64)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        address = builder.gep(array.data, [arguments[1]])
-        address = builder.bitcast(address, ir.IntType(64).as_pointer())
-        builder.store(arguments[2], address, align=1)
-        return context.get_dummy_value()
-
-    return signature, generate
 
 
 @_jit
@@ -216,8 +201,9 @@ def emit(
 
 @_jit
 def _spell(arena: Array, at: int, size: int, text: Array, used: int) -> int:
+    raw = pointer(text)
     for k in range((size + 7) >> 3):
-        put(text, used + 8 * k, arena[at + 2 + k])
+        put(raw, used + 8 * k, arena[at + 2 + k])
     return used + size
 
 

@@ -17,7 +17,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.formats.source import Source
 from kgqa_core.kg.names import END_SQL
-from kgqa_core.kg.sql import quoted
+from kgqa_core.kg.sql import execute_with, quoted
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.spool import regular_file
 
@@ -56,9 +56,7 @@ def add_views(connection: duckdb.DuckDBPyConnection, options: KgOptions, monitor
     for frame, count, bad in _read(source, None if keyed else language):
         lines, unread = lines + count, unread + bad
         if frame.height:
-            connection.register("batch", frame.to_arrow())
-            run("INSERT INTO page_views FROM batch")
-            connection.unregister("batch")
+            execute_with(connection, "INSERT INTO page_views FROM batch", frame)
     if unread == lines:
         raise KgInputError(
             f"{source.path}: none of {lines:,} lines is `key<TAB>views`, `en.wikipedia Title page_id agent count "

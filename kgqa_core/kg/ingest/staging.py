@@ -29,7 +29,7 @@ from kgqa_core.kg.formats.base import LITERAL, TEXT, StatementBatch
 from kgqa_core.kg.formats.spans import XSD_STRING, SpanBatch
 from kgqa_core.kg.ingest import intern, pack_kernels
 from kgqa_core.kg.ingest.intern import Interner, SortedRun, StringColumn, write_run
-from kgqa_core.kg.sql import in_pieces, memory_bytes
+from kgqa_core.kg.sql import execute_with, in_pieces, memory_bytes
 
 Array = NDArray[Any]
 
@@ -320,12 +320,12 @@ class Staging:
                         "o": np.ascontiguousarray(ids[:, 1]),
                     }
                 )
-                self.connection.register("batch", chunk)
-                run(
+                execute_with(
+                    self.connection,
                     "INSERT INTO raw_qualifiers SELECT nullif(b.n, -1), name, p, o "
-                    "FROM batch b LEFT JOIN qualifier_names q USING (q)"
+                    "FROM batch b LEFT JOIN qualifier_names q USING (q)",
+                    chunk,
                 )
-                self.connection.unregister("batch")
         run("DROP TABLE qualifier_names")
 
     def _spooled(self, name: str, width: int, ends: list[int], maps: list[Array]) -> Iterator[tuple[int, Array, Array]]:
@@ -348,9 +348,8 @@ class Staging:
         self.connection.execute(f"SET memory_limit = '{(self._memory - used) * 17 // 20} B'")
 
     def _insert(self, table: str, rows: pl.DataFrame | pa.Table) -> None:
-        self.connection.register("batch", rows.to_arrow() if isinstance(rows, pl.DataFrame) else in_pieces(rows))
-        self.connection.execute(f"INSERT INTO {table} SELECT * FROM batch")
-        self.connection.unregister("batch")
+        pieces = rows if isinstance(rows, pl.DataFrame) else in_pieces(rows)
+        execute_with(self.connection, f"INSERT INTO {table} SELECT * FROM batch", pieces)
 
 
 @dataclass(frozen=True, slots=True)

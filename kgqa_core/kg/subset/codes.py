@@ -16,7 +16,7 @@ import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
-from kgqa_core.kg.formats.wikidata.json_scan import pointer, word
+from kgqa_core.kg.intrinsics import pointer, word
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)

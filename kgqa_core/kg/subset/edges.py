@@ -61,6 +61,14 @@ def _mapped(folder: Path, name: str, columns: dict[str, Any]) -> dict[str, Array
     return arrays
 
 
+def _blocks(folder: Path, name: str, columns: dict[str, Any]) -> Iterator[list[Array]]:
+    """Some rows at a time of columns on the disk, in the order of `columns`; 32-bit ones as int64, to index by them."""
+    arrays = list(_mapped(folder, name, columns).values())
+    for begin in range(0, len(arrays[0]), BLOCK):
+        parts = (np.asarray(array[begin : begin + BLOCK]) for array in arrays)
+        yield [part.astype(np.int64) if part.itemsize == 4 else part for part in parts]
+
+
 def write_edges(file: DumpFile, folder: Path, monitor: Monitor) -> dict[str, Any]:
     """Writes the edges of a file to a folder and returns its counts, with the relations by number.
 
@@ -181,48 +189,24 @@ class EdgeFiles:
     def blocks(self) -> Iterator[EdgeBlock]:
         """The edges that may be followed or kept, some at a time."""
         for folder, numbers, followed, _ in self._parts:
-            columns = _mapped(folder, "edges", EDGE_COLUMNS)
-            for begin in range(0, len(columns["relation"]), BLOCK):
-                part = slice(begin, begin + BLOCK)
-                relation = np.asarray(columns["relation"][part]).astype(np.int64)
-                yield EdgeBlock(
-                    np.asarray(columns["subject"][part]),
-                    np.asarray(columns["object"][part]),
-                    numbers[relation],
-                    followed[relation],
-                )
+            for subject, thing, relation in _blocks(folder, "edges", EDGE_COLUMNS):
+                yield EdgeBlock(subject, thing, numbers[relation], followed[relation])
 
     def types_of(self, entities: CodeSet) -> Array:
         """The codes of the types of some entities."""
         type_codes = []
         for folder, _, _, types in self._parts:
-            columns = _mapped(folder, "edges", EDGE_COLUMNS)
-            for begin in range(0, len(columns["relation"]), BLOCK):
-                part = slice(begin, begin + BLOCK)
-                rows = types[np.asarray(columns["relation"][part]).astype(np.int64)]
-                subject, thing = columns["subject"][part][rows], columns["object"][part][rows]
-                type_codes.append(np.unique(thing[entities.has(subject)]))
+            for subject, thing, relation in _blocks(folder, "edges", EDGE_COLUMNS):
+                rows = types[relation]
+                type_codes.append(np.unique(thing[rows][entities.has(subject[rows])]))
         return distinct(type_codes)
 
     def mentions(self) -> Iterator[tuple[EdgeBlock, Array, Array, Array]]:
         """Statements, which of them are types, and what they name besides their ends: by a relation, an entity or 0."""
         for folder, numbers, followed, types in self._parts:
-            columns = _mapped(folder, "mentions", MENTION_COLUMNS)
-            for begin in range(0, len(columns["relation"]), BLOCK):
-                part = slice(begin, begin + BLOCK)
-                relation = np.asarray(columns["relation"][part]).astype(np.int64)
-                block = EdgeBlock(
-                    np.asarray(columns["head"][part]),
-                    np.asarray(columns["tail"][part]),
-                    numbers[relation],
-                    followed[relation],
-                )
-                yield (
-                    block,
-                    types[relation],
-                    numbers[np.asarray(columns["by"][part]).astype(np.int64)],
-                    np.asarray(columns["value"][part]),
-                )
+            for head, tail, relation, by, value in _blocks(folder, "mentions", MENTION_COLUMNS):
+                block = EdgeBlock(head, tail, numbers[relation], followed[relation])
+                yield block, types[relation], numbers[by], value
 
     def bridged(self, foreign: Array) -> dict[int, list[int]]:
         """Codes of the entities that have each of some ids in other graphs."""

@@ -17,7 +17,7 @@ from kgqa_core.kg.build import READ, SUMMED, graph_meta
 from kgqa_core.kg.formats.ahead import read_ahead
 from kgqa_core.kg.ingest import interpret
 from kgqa_core.kg.ingest.restate import Stated
-from kgqa_core.kg.sql import in_pieces, number
+from kgqa_core.kg.sql import execute_with, in_pieces, number
 from kgqa_core.kg.store import SCHEMA, write_meta
 from kgqa_core.kg.update import diff, patch_kernels
 from kgqa_core.kg.update.patch_lists import LISTS, write_changes
@@ -148,7 +148,6 @@ def _change_rows(connection: duckdb.DuckDBPyConnection, table: str) -> None:
 
 def _merge_triples(connection: duckdb.DuckDBPyConnection) -> None:
     """Fills new.triples anew, as ids number the triples in their order."""
-    run = connection.execute
     gone, *_ = _columns(connection, "SELECT id FROM change.gone ORDER BY id")
     *ends, came_ranks = _columns(connection, "FROM change.came ORDER BY head, relation, tail")
     came = np.ascontiguousarray(np.stack(ends).astype(np.int32))
@@ -170,9 +169,7 @@ def _merge_triples(connection: duckdb.DuckDBPyConnection) -> None:
                 at += n
 
     for table in read_ahead(merged, depth=1):
-        connection.register("batch", in_pieces(table))
-        run("INSERT INTO new.triples SELECT * FROM batch")
-        connection.unregister("batch")
+        execute_with(connection, "INSERT INTO new.triples SELECT * FROM batch", in_pieces(table))
 
 
 def _pieces(reader: duckdb.DuckDBPyConnection) -> Iterator[tuple[int, Array, Array, bool]]:

@@ -26,7 +26,7 @@ from kgqa_core.kg.formats.base import ENTITY, LITERAL, StatementBatch, empty
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.ingest import restate
 from kgqa_core.kg.names import bare_key
-from kgqa_core.kg.sql import memory_bytes, number, quoted
+from kgqa_core.kg.sql import memory_bytes, number, quoted, registered
 from kgqa_core.kg.store import KgStore
 from kgqa_core.kg.update.patch import (
     CAME,
@@ -171,9 +171,8 @@ class _Graph:
         """The statements of a query over some rows, marked as went."""
         if not left_over.height:
             return
-        self._connection.register("left_over", left_over.to_arrow())
-        frames = list(_frames(self._connection, sql))
-        self._connection.unregister("left_over")
+        with registered(self._connection, left_over=left_over):
+            frames = list(_frames(self._connection, sql))
         kind = pl.when(pl.col("kind") == "literal").then(LITERAL).otherwise(ENTITY).cast(pl.Int8).alias("kind")
         mark = pl.lit(WENT).alias("statement")
         for frame in frames:

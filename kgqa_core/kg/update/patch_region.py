@@ -19,7 +19,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.kg.ingest.interpret import ROLES, configured_predicates
 from kgqa_core.kg.ingest.restate import Stated
 from kgqa_core.kg.names import bare_key
-from kgqa_core.kg.sql import number
+from kgqa_core.kg.sql import execute_with, number
 
 OWN = {"labels": "id", "aliases": "id", "types": "entity", "subtypes": "type", "bridges": "entity"}
 """Tables whose rows belong to the entity in a column."""
@@ -59,9 +59,7 @@ class Region:
         region = cls(connection, roles)
         run = connection.execute
         run("ATTACH ':memory:' AS part; ATTACH ':memory:' AS change")
-        connection.register("batch", changes.to_arrow())
-        run("CREATE TABLE change.statements AS SELECT * FROM batch")
-        connection.unregister("batch")
+        execute_with(connection, "CREATE TABLE change.statements AS SELECT * FROM batch", changes)
         bridges = [bare_key(key) for key in options.bridges]
         special = [key for key, _ in roles] + bridges
         run("CREATE TABLE change.special AS SELECT DISTINCT unnest($1::VARCHAR[]) AS key", [special])

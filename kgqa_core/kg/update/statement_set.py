@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kgqa_core.kg.formats.ntriples_columns import DATATYPE, KIND, OBJECT, PREDICATE, SUBJECT
 from kgqa_core.kg.formats.spans import XSD_STRING, SpanBatch
 from kgqa_core.kg.ingest.intern import StringColumn
-from kgqa_core.kg.ingest.intern_kernels import word
+from kgqa_core.kg.intrinsics import pointer, word
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
@@ -77,7 +77,8 @@ class StatementSet:
 
     def remove(self, hashes: Array) -> None:
         """Takes statements out of the set."""
-        _remove(hashes, self._check, self._state)
+        slots = _slots(hashes, self._check, self._state)
+        self._state[slots[self._state[slots] != ABSENT]] = REMOVED
 
     @property
     def left(self) -> int:
@@ -91,9 +92,8 @@ class StatementSet:
 
     def unstated(self, hashes: Array) -> Array:
         """Which of these statements of the set were not stated (bool)."""
-        out = np.empty(hashes.shape[1], dtype=np.bool_)
-        _unstated(hashes, self._check, self._state, out)
-        return out
+        unstated: Array = self._state[_slots(hashes, self._check, self._state)] == PRESENT
+        return unstated
 
     def _strings(self, texts: pl.Series, tags: Array | None) -> Array:
         column = StringColumn.of(texts)
@@ -118,14 +118,15 @@ def _two(h: Any, value: Any) -> Any:
 @_jit
 def _bytes(data: Array, at: int, length: int, a: Any, b: Any) -> Any:
     """Both hashes of some bytes, that go on from a and b; `data` has 8 bytes to spare at its end."""
+    raw = pointer(data)
     a, b = _one(a, U(length)), _two(b, U(length))
     whole = length >> 3
     for i in range(whole):
-        value = word(data, at + 8 * i)
+        value = word(raw, at + 8 * i)
         a, b = _one(a, value), _two(b, value)
     rest = length & 7
     if rest:
-        value = word(data, at + 8 * whole) & (_ALL >> U(64 - 8 * rest))
+        value = word(raw, at + 8 * whole) & (_ALL >> U(64 - 8 * rest))
         a, b = _one(a, value), _two(b, value)
     a, b = _one(a, a >> _S32), _two(b, b >> _S32)
     return a, b
@@ -192,11 +193,11 @@ def _add(hashes: Array, check: Array, state: Array) -> None:
 
 
 @_jit
-def _remove(hashes: Array, check: Array, state: Array) -> None:
+def _slots(hashes: Array, check: Array, state: Array) -> Array:
+    out = np.empty(hashes.shape[1], dtype=np.int64)
     for i in range(hashes.shape[1]):
-        slot = _slot(hashes[0, i], hashes[1, i], check, state)
-        if state[slot] != ABSENT:
-            state[slot] = REMOVED
+        out[i] = _slot(hashes[0, i], hashes[1, i], check, state)
+    return out
 
 
 @_jit
@@ -209,9 +210,3 @@ def _state(hashes: Array, check: Array, state: Array, there: Array) -> int:
         if there[i]:
             state[slot] = STATED
     return again
-
-
-@_jit
-def _unstated(hashes: Array, check: Array, state: Array, out: Array) -> None:
-    for i in range(hashes.shape[1]):
-        out[i] = state[_slot(hashes[0, i], hashes[1, i], check, state)] == PRESENT

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import polars as pl
-
 from kgqa_core.config import SamplingOptions
 from kgqa_core.errors import InputError, nearest
 from kgqa_core.kg.filters import is_informative
@@ -118,15 +116,12 @@ def dropped_relations(store: KgStore, options: SamplingOptions, monitor: Monitor
 
 def triples_of(store: KgStore, entities: Iterable[int]) -> dict[int, list[int]]:
     """Usable triples of some entities, both ways, in order of id.  Needs `find_eligible` before."""
-    frame = pl.DataFrame({"entity": sorted(set(entities))}, schema={"entity": pl.Int64})
-    store.connection.register("drawn", frame.to_arrow())
-    try:
-        rows = store.connection.execute(
-            "SELECT entity, u.id FROM drawn JOIN usable u ON u.head = entity "
-            "UNION SELECT entity, u.id FROM drawn JOIN usable u ON u.tail = entity ORDER BY 1, 2"
-        ).fetchall()
-    finally:
-        store.connection.unregister("drawn")
+    rows = store.connection.execute(
+        "WITH drawn AS (SELECT DISTINCT unnest($1::BIGINT[]) AS entity) "
+        "SELECT entity, u.id FROM drawn JOIN usable u ON u.head = entity "
+        "UNION SELECT entity, u.id FROM drawn JOIN usable u ON u.tail = entity ORDER BY 1, 2",
+        [list(entities)],
+    ).fetchall()
     triples_of_entity: dict[int, list[int]] = {}
     for entity, triple in rows:
         triples_of_entity.setdefault(entity, []).append(triple)
@@ -139,22 +134,17 @@ def pairs_of(store: KgStore, entities: Iterable[int], max_answers: int) -> dict[
     Where the entity is the object, the pair is that of the triple's subject, with all its objects.  Pairs of more than
     max_answers triples are left out.  In order of the first triple.
     """
-    frame = pl.DataFrame({"entity": sorted(set(entities))}, schema={"entity": pl.Int64})
-    store.connection.register("drawn", frame.to_arrow())
-    try:
-        rows = store.connection.execute(
-            """
-            WITH pairs AS (
-              SELECT DISTINCT entity, TRUE AS forward, u.head, u.relation FROM drawn JOIN usable u ON u.head = entity
-              UNION SELECT DISTINCT entity, FALSE, u.head, u.relation FROM drawn JOIN usable u ON u.tail = entity)
-            SELECT entity, forward, list(u.id ORDER BY u.id) AS triples
-            FROM pairs p JOIN usable u ON u.head = p.head AND u.relation = p.relation
-            GROUP BY entity, forward, p.head, p.relation HAVING count(*) <= ?
-            ORDER BY entity, triples[1], forward DESC""",
-            [max_answers],
-        ).fetchall()
-    finally:
-        store.connection.unregister("drawn")
+    rows = store.connection.execute(
+        """
+        WITH drawn AS (SELECT DISTINCT unnest($1::BIGINT[]) AS entity), pairs AS (
+          SELECT DISTINCT entity, TRUE AS forward, u.head, u.relation FROM drawn JOIN usable u ON u.head = entity
+          UNION SELECT DISTINCT entity, FALSE, u.head, u.relation FROM drawn JOIN usable u ON u.tail = entity)
+        SELECT entity, forward, list(u.id ORDER BY u.id) AS triples
+        FROM pairs p JOIN usable u ON u.head = p.head AND u.relation = p.relation
+        GROUP BY entity, forward, p.head, p.relation HAVING count(*) <= $2
+        ORDER BY entity, triples[1], forward DESC""",
+        [list(entities), max_answers],
+    ).fetchall()
     pairs: dict[int, list[tuple[bool, list[int]]]] = {}
     for entity, forward, triples in rows:
         pairs.setdefault(entity, []).append((bool(forward), list(triples)))

@@ -295,21 +295,15 @@ def _titles(
 
 def _owners(store: KgStore, titles: Iterable[str], language: str) -> dict[str, int]:
     """The most connected entity of the graph that bears each title as a label, or as its key's name without label."""
-    run = store.connection.execute
-    frame = pl.DataFrame({"title": sorted(set(titles))}, schema={"title": pl.String})
-    store.connection.register("titles", frame.to_arrow())
-    title = "upper(left({0}, 1)) || substr({0}, 2)"
-    try:
-        rows = run(
-            f"""
-            SELECT t.title, arg_min(e.id, (-e.popularity, e.id))
-            FROM titles t JOIN labels l ON replace({title.format("l.label")}, ' ', '_') = t.title
-            JOIN entities e ON e.id = l.id WHERE e.kind = 'entity' AND lower(l.lang) IN (?, 'mul', '')
-            GROUP BY 1""",
-            [language],
-        ).fetchall()
-    finally:
-        store.connection.unregister("titles")
+    rows = store.connection.execute(
+        """
+        WITH titles AS (SELECT DISTINCT unnest($1::VARCHAR[]) AS title)
+        SELECT t.title, arg_min(e.id, (-e.popularity, e.id))
+        FROM titles t JOIN labels l ON replace(upper(left(l.label, 1)) || substr(l.label, 2), ' ', '_') = t.title
+        JOIN entities e ON e.id = l.id WHERE e.kind = 'entity' AND lower(l.lang) IN ($2, 'mul', '')
+        GROUP BY 1""",
+        [list(titles), language],
+    ).fetchall()
     return {str(text): int(entity) for text, entity in rows}
 
 

@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from kgqa_core.kg.formats.wikidata import json_names as n
 from kgqa_core.kg.formats.wikidata.json_entity import ALIAS, DESCRIPTION, LABEL
-from kgqa_core.kg.formats.wikidata.json_scan import PAD, jit, masked, pointer
+from kgqa_core.kg.formats.wikidata.json_scan import PAD, jit, masked
 from kgqa_core.kg.formats.wikidata.json_values import DATE_TIME, DECIMAL, STRING, STRINGS, WIKIBASE, WKT
+from kgqa_core.kg.intrinsics import pointer
 
 _PREDICATES = [LABEL, ALIAS, DESCRIPTION]
 _DATATYPES = [STRING, *STRINGS.values(), DECIMAL, DATE_TIME, WKT, WIKIBASE + "somevalue", WIKIBASE + "novalue"]

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kgqa_core.kg.formats.wikidata.json_scan import PAD, jit, masked, pointer
+from kgqa_core.kg.formats.wikidata.json_scan import PAD, jit, masked
 from kgqa_core.kg.formats.wikidata.json_values import EARTH, GREGORIAN, JULIAN, STRINGS
+from kgqa_core.kg.intrinsics import pointer
 from kgqa_core.kg.vocabulary import WIKIDATA_ENTITY
 
 ROWS, QUALIFIERS, SIDE, CODES, STAMP, FILTERED, IGNORED, ENTITIES, LINES, WANTED = range(10)

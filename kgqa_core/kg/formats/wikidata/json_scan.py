@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
+
+from kgqa_core.kg.intrinsics import lowest_bit, word
 
 jit: Any = njit(nogil=True, cache=True, error_model="numpy")
 
@@ -39,39 +39,6 @@ _HEX = np.full(256, -1, np.int32)
 for _hex in (b"0123456789abcdef", b"0123456789ABCDEF"):
     for _value, _name in enumerate(_hex):
         _HEX[_name] = _value
-
-
-@intrinsic
-def pointer(typing: Any, array: Any) -> Any:
-    """The elements of an array without the array: nothing to count references of, which halves the time."""
-    if not isinstance(array, types.Array):
-        return None
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return context.make_array(signature.args[0])(context, builder, arguments[0]).data
-
-    return types.CPointer(array.dtype)(array), build
-
-
-@intrinsic
-def word(typing: Any, buffer: Any, index: Any) -> Any:
-    """Eight bytes from an index of a buffer, as an integer."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address = builder.gep(arguments[0], [arguments[1]])
-        return builder.load(builder.bitcast(address, ir.IntType(64).as_pointer()), align=1)
-
-    return types.uint64(buffer, types.int64), build
-
-
-@intrinsic
-def trailing_zeros(typing: Any, value: Any) -> Any:
-    """Zero bits below the lowest one; the value is not 0."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.uint64), build
 
 
 def constant(text: str, at: int = 0) -> np.uint64:
@@ -118,7 +85,8 @@ def string(buffer: Any, at: int) -> int:
         if hit == 0:
             at += 8
             continue
-        at += trailing_zeros(hit) >> 3
+        bits: Any = np.int64(lowest_bit(hit))
+        at += bits >> 3
         c = buffer[at]
         if c == QUOTE:
             return -2 - at if escaped else at

@@ -64,8 +64,8 @@ from kgqa_core.kg.formats.wikidata.json_scan import (
     skip,
     string,
     unescape,
-    word,
 )
+from kgqa_core.kg.intrinsics import word
 
 _K_ID, _K_LANGUAGE = constant("id"), constant("language")
 _K_VALUE = constant("value")

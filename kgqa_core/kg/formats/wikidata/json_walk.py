@@ -48,9 +48,9 @@ from kgqa_core.kg.formats.wikidata.json_scan import (
     skip,
     string,
     unescape,
-    word,
 )
 from kgqa_core.kg.formats.wikidata.json_terms import read_snak
+from kgqa_core.kg.intrinsics import word
 
 _K_LANGUAGE, _K_VALUE, _K_ID = constant("language"), constant("value"), constant("id")
 _K_TYPE, _K_DATATYPE = constant("type"), constant("datatype")
