@@ -101,14 +101,9 @@ def answer_batch(system: System, batch: Sequence[Question]) -> list[Answer]:
     return answers
 
 
-def read_rows(folder: Path) -> list[dict[str, Any]]:
-    """The rows of an artifact that `answer_questions` wrote."""
-    return [json.loads(line) for line in (folder / FILE).read_text(encoding="utf-8").splitlines()]
-
-
 def write_answers(claim: FileClaim, out: Path, questions: Path, answered: Path, run_id: str) -> dict[str, Any]:
     """Writes `out`: the rows of `answered`, and the rejects of `questions` (folders); returns what was done."""
-    rows = read_rows(answered)
+    rows = [json.loads(line) for line in (answered / FILE).read_text(encoding="utf-8").splitlines()]
     rows += [Answer(reject.row, "", None, reject=reject.reason).to_row() for reject in read_rejects(questions)]
     with claim.writing() as path, path.open("w", encoding="utf-8") as stream:
         stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

@@ -82,7 +82,8 @@ def answer(
     )
     with LOADING:
         reader = workspace.model or load_model(model_spec(options.answerer), llm, budget=workspace.budget)
-    unique = portion(reader, unique_prompts(requests), workspace.part)
+    shortest_first = sorted({item.prompt for item in requests}, key=lambda prompt: (len(prompt), prompt))
+    unique = portion(reader, shortest_first, workspace.part)
     own = set(unique)
     requests = [item for item in requests if item.prompt in own]
     responses = open_cache(workspace.cache if workspace.cache is not None else workspace.work)
@@ -131,11 +132,6 @@ def answer_requests(
         AnswerRequest(question.id, answer_prompt(question, text, options), not text.strip())
         for question, text in zip(questions, texts, strict=True)
     ]
-
-
-def unique_prompts(requests: Sequence[AnswerRequest]) -> list[str]:
-    """The different prompts, shortest first."""
-    return sorted({item.prompt for item in requests}, key=lambda prompt: (len(prompt), prompt))
 
 
 def parse_output(text: str, template: str = "sen2023") -> str:

@@ -37,7 +37,8 @@ def export(workspace: Workspace, *, kg: Path, options: DkgOptions | None = None)
     """
     options = options or DkgOptions()
     with KgStore.open(kg) as store:
-        entities, schema = id_space(store), read_schema(store)
+        entities = number(store.connection, "SELECT coalesce(max(id), -1) + 1 FROM entities")  # not all are in use
+        schema = DkgSchema(store.relation_keys(), store.relation_names(), literal_ranges(store))
         triples = number(store.connection, "SELECT count(*) FROM triples")
         if not triples:
             raise KgInputError(
@@ -80,7 +81,8 @@ def update(workspace: Workspace, *, kg: Path, old_dkg: Path, options: DkgOptions
     """
     counts = export(workspace, kg=kg, options=options)
     arrays = sorted(workspace.out.glob("*.npy"))
-    same = [file for file in arrays if _is_same(old_dkg / file.name, file)]
+    old = {file.name for file in old_dkg.glob("*.npy")}
+    same = [file for file in arrays if file.name in old and filecmp.cmp(old_dkg / file.name, file, shallow=False)]
     for file in same:
         link = file.with_suffix(".link")
         with contextlib.suppress(OSError):
@@ -90,10 +92,6 @@ def update(workspace: Workspace, *, kg: Path, old_dkg: Path, options: DkgOptions
         return counts | {"made": "exported"}
     workspace.monitor.note(f"DKG: none of {counts['triples']:,} triples changed; the arrays are those of {old_dkg}")
     return counts | {"made": "kept"}
-
-
-def _is_same(old: Path, new: Path) -> bool:
-    return old.is_file() and filecmp.cmp(old, new, shallow=False)
 
 
 def write(
@@ -119,11 +117,6 @@ def write(
         "bytes_per_edge": round(sum(array.nbytes for array in arrays.values()) / max(len(tail), 1), 2),
         "largest_degree": degree,
     }
-
-
-def read_schema(store: KgStore) -> DkgSchema:
-    """Relations and literals of the graph."""
-    return DkgSchema(store.relation_keys(), store.relation_names(), literal_ranges(store))
 
 
 def literal_ranges(store: KgStore) -> list[list[int]]:
@@ -162,11 +155,6 @@ def _chunks(store: KgStore, query: str) -> Iterator[list[Array]]:
     """The columns of a query's result, chunk by chunk."""
     for batch in store.connection.execute(query).to_arrow_reader(CHUNK):
         yield [column.to_numpy(zero_copy_only=False) for column in batch.columns]
-
-
-def id_space(store: KgStore) -> int:
-    """One more than the largest id; an updated graph has holes below it."""
-    return number(store.connection, "SELECT coalesce(max(id), -1) + 1 FROM entities")
 
 
 def array_file(out: Path, name: str, length: int, dtype: np.dtype[Any]) -> Array:

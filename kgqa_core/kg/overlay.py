@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -149,7 +149,7 @@ def _hide(connection: duckdb.DuckDBPyConnection, hidden: Hidden) -> None:
     """Fills the tables of what is hidden, and of what is hidden with it."""
     run = connection.execute
     for name, ids in (("entities", hidden.entities), ("relations", hidden.relations), ("triples", hidden.triples)):
-        frame = pl.DataFrame({"id": np.unique(np.fromiter(_ints(ids), dtype=np.int64))}, schema={"id": pl.Int64})
+        frame = pl.DataFrame({"id": np.unique(np.fromiter(map(int, ids), dtype=np.int64))}, schema={"id": pl.Int64})
         sql = f"INSERT INTO hidden_{name} SELECT id FROM batch SEMI JOIN {BASE}.{name} USING (id) ORDER BY id"
         execute_with(connection, sql, frame)
     run(
@@ -230,7 +230,3 @@ _COUNTED = {
     "bridges": [("bridges", "*", "")],
 }
 """Count of a build to the rows that it counts: table, what of it, condition."""
-
-
-def _ints(ids: Iterable[int]) -> Iterable[int]:
-    return (int(i) for i in ids)

@@ -222,13 +222,9 @@ def insist(model: LanguageModel, batch: PromptBatch, before: Callable[[], object
         log.warning(
             "%s gave no answer to %d of %d prompts for %s; the first: %s",
             model.name, failed, len(outcomes), batch.what,
-            next(_why(outcome) for outcome in outcomes if outcome.failed),
+            next((one.completion and one.completion.error) or "it failed" for one in outcomes if one.failed),
         )  # fmt: skip
     return outcomes
-
-
-def _why(outcome: Outcome) -> str:
-    return (outcome.completion and outcome.completion.error) or "it failed"
 
 
 def portion(model: LanguageModel, prompts: Sequence[str], part: Part | None) -> list[str]:

@@ -104,7 +104,7 @@ def make_environment(*packages: str) -> Environment:
         knowledge=knowledge_label,
         answerer=lambda experiment: Experiment.parse(experiment).answerer,
         number=_number,
-        shorten=_shorten,
+        shorten=lambda text: text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)",
         code=_code,
     )
     return environment
@@ -351,7 +351,3 @@ def _code(text: str) -> Markup:
     kinds = ("{}", "<code>{}</code>", '<a href="{0}">{0}</a>')
     parts = re.split(r"`([^`]*)`|(https?://\S+)", text)
     return Markup("").join(Markup(kinds[n % 3]).format(part) for n, part in enumerate(parts) if part)
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text):,} characters)"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from kgqa_core.config import TOPICS
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.retrieval.api import Retriever, RetrieverInputs, RetrieverSpec
+from kgqa_core.retrieval.api import Retriever, RetrieverSpec
 from kgqa_core.types import Question, Retrieved
 
 
@@ -23,9 +23,4 @@ class Topics(Retriever):
         return [Retrieved(question.id) for question in questions]
 
 
-def open_topics(inputs: RetrieverInputs) -> Retriever:
-    """The retriever, which needs nothing."""
-    return Topics()
-
-
-SPEC = RetrieverSpec(name=TOPICS, label="Topics alone", place=10, open=open_topics, divisible=True)
+SPEC = RetrieverSpec(name=TOPICS, label="Topics alone", place=10, open=lambda inputs: Topics(), divisible=True)

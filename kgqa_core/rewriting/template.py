@@ -217,7 +217,8 @@ class _English:
     def _verb_clause(self, relation: RelationPhrase, group: _Group) -> str:
         heads, tails = _listed(group.heads), _listed(group.tails)
         if relation.active and self.choice // 2 % 2:
-            return f"{tails} {_plural_verb(relation.active, len(group.tails))} {heads}"
+            contain = relation.active == "contains" and len(group.tails) > 1
+            return f"{tails} {'contain' if contain else relation.active} {heads}"
         return f"{heads} {relation.one if len(group.heads) == 1 else relation.many} {tails}"
 
     def _noun_clause(self, relation: RelationPhrase, group: _Group) -> str:
@@ -299,7 +300,3 @@ def _listed(names: Sequence[str]) -> str:
 
 def _listed_chinese(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{'、'.join(names[:-1])}和{names[-1]}"
-
-
-def _plural_verb(verb: str, count: int) -> str:
-    return "contain" if verb == "contains" and count > 1 else verb

@@ -220,7 +220,8 @@ class AdapterTraining:
         tokens = pairs.tokens(batch)
         value = torch.zeros((), dtype=torch.float32, device=self.device)
         for index, part in self._own(micro_batches(pairs, batch, self.options.micro_batch_tokens)):
-            torch.manual_seed(_seed_of(self.seed, step, index))
+            seed = hashlib.sha256(f"{self.seed} {step} {index}".encode()).digest()[:7]
+            torch.manual_seed(int.from_bytes(seed, "big"))
             loss = self._loss(pairs, part) / tokens
             loss.backward()  # type: ignore[no-untyped-call]
             value += loss.detach()
@@ -289,10 +290,6 @@ def _schedule(step: int, total: int, warmup: float) -> float:
     if step < warm:
         return (step + 1) / (warm + 1)
     return cosine(step, warm, total)
-
-
-def _seed_of(seed: int, step: int, index: int) -> int:
-    return int.from_bytes(hashlib.sha256(f"{seed} {step} {index}".encode()).digest()[:7], "big")
 
 
 log = logging.getLogger("kgqa.rewriter")

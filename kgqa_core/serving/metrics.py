@@ -8,7 +8,6 @@ from typing import Any
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from kgqa_core.answering.reply import Answer
 from kgqa_core.serving.service import Served, Service
 
 MULTIPROCESS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -54,8 +53,8 @@ class Metrics:
         """Counts an answer."""
         self.answers.labels("answered" if served.answer.listed else "declined").inc()
         self.batch.observe(served.batch)
-        if (road := _road(served.answer)) is not None:
-            self.roads.labels(road).inc()
+        if served.answer.listed and served.answer.road in ROADS:
+            self.roads.labels(served.answer.road).inc()
 
     def text(self, service: Service) -> tuple[bytes, str]:
         """The text of `/metrics` and its type."""
@@ -67,7 +66,3 @@ class Metrics:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry), CONTENT_TYPE_LATEST
-
-
-def _road(answer: Answer) -> str | None:
-    return answer.road if answer.listed and answer.road in ROADS else None

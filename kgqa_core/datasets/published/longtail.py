@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from msgspec import Struct, field
 
@@ -22,7 +21,7 @@ from kgqa_core.datasets.files.jsonl import RawQuestion
 from kgqa_core.datasets.published.base import DatasetSpec, PublishedFiles, RowSource, folder_files
 from kgqa_core.datasets.published.documents import FileHead
 from kgqa_core.datasets.published.iris import key_of_iri
-from kgqa_core.datasets.published.rows import Rows, choose, list_rows, table_rows
+from kgqa_core.datasets.published.rows import choose, list_rows, table_rows
 from kgqa_core.types import SPLITS
 
 PROPERTIES = {
@@ -141,10 +140,6 @@ def _entity_question(row: EntityQuestion, source: RowSource) -> RawQuestion:
     return _fact(f"{stem}-{source.number:05d}", row.question, topic, named[1] if named else None, answers)
 
 
-def _list_or_table_rows(path: Path) -> Rows:
-    return table_rows(path) if path.suffix == ".csv" else list_rows(path)
-
-
 def subject_of(question: str, relation: str) -> str | None:
     """What stands in the gap of a relation's template; None where the question is worded otherwise.
 
@@ -232,7 +227,7 @@ ENTITY_QUESTIONS = DatasetSpec(
             "EntityQuestions",
             {split: (f"**/P*.{split}.json",) for split in SPLITS} | {"": ("**/*EntityQA*.csv",)},
         ),
-        _list_or_table_rows,
+        lambda path: table_rows(path) if path.suffix == ".csv" else list_rows(path),
         EntityQuestion,
         _entity_question,
     ).loader(),

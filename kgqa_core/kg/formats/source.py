@@ -307,7 +307,7 @@ def block_of(chunk: Chunk) -> Block:
     data = chunk.data
     ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == 10) + 1
     if not len(ends):
-        return Block(_no_lines(), chunk.rejects, chunk.fraction)
+        return Block(pl.DataFrame(schema={"line": pl.Int64, "text": pl.String}), chunk.rejects, chunk.fraction)
     text = _text(data, ends)
     rejects = chunk.rejects
     lines = np.arange(chunk.first_line, chunk.first_line + len(ends), dtype=np.int64)
@@ -375,10 +375,6 @@ def _split(data: bytes, first: int, fraction: float) -> Iterator[Chunk]:
         done, begin = line + 1, end
     if begin < len(data):
         yield Chunk(data[begin:], first + done, fraction, _no_rejects())
-
-
-def _no_lines() -> pl.DataFrame:
-    return pl.DataFrame(schema={"line": pl.Int64, "text": pl.String})
 
 
 def _no_rejects() -> pl.DataFrame:

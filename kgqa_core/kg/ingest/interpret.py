@@ -52,7 +52,7 @@ def select(
     run = connection.execute
     popularity.views_source(options)
     _roles(connection, options)
-    literals = _first_literal(connection)
+    literals = number(connection, "SELECT count(*) FROM terms WHERE tag = 0")  # all terms from there on are literals
     source = _judge(connection, options, staged, literals, monitor, relations)
     if source == "raw" and staged.distinct:
         source_table, rank, read = "raw_distinct", "0::TINYINT", "sum(copies) FROM raw_distinct"
@@ -225,11 +225,6 @@ def _role_sql(connection: duckdb.DuckDBPyConnection, literals: int) -> tuple[str
     roles = " ".join(f"WHEN predicate = {tid} AND {fits[role]} THEN '{role}'" for tid, role, _ in rows)
     best_cases = " ".join(f"WHEN {tid} THEN {best}" for tid, _, best in rows)
     return f"CASE {roles} END", f"CASE predicate {best_cases} END"
-
-
-def _first_literal(connection: duckdb.DuckDBPyConnection) -> int:
-    """The tid from which on all terms are literals."""
-    return number(connection, "SELECT count(*) FROM terms WHERE tag = 0")
 
 
 def _judge(

@@ -51,11 +51,6 @@ class CutRuns:
         return mask
 
 
-def no_cuts() -> CutRuns:
-    """No run is cut."""
-    return CutRuns(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64))
-
-
 @dataclass(frozen=True)
 class Reach:
     """What is reached.
@@ -108,7 +103,7 @@ def reach(
     do not fit.
     """
     expanded, frontier = distinct([]), distinct([seeds])
-    reached, cut = frontier, no_cuts()
+    reached, cut = frontier, CutRuns(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64))
     by_hop: list[dict[str, int]] = []
     for hop in range(1, hops + 1):
         _check_memory(len(reached) + len(frontier), memory)

@@ -105,8 +105,3 @@ def note_facts(
         indexes = wanted.names.find(ends)
         part_counts.hits[indexes[indexes >= 0]] = True
     part_counts.used.update(np.unique(relation).tolist())
-
-
-def empty_counts(wanted: KeepRule) -> PartCounts:
-    """Nothing yet."""
-    return PartCounts(np.zeros(len(wanted.names), dtype=np.bool_))

@@ -14,7 +14,7 @@ from kgqa_core.kg.formats.ntriples_columns import DATATYPE, SUBJECT
 from kgqa_core.kg.formats.spans import SpanBatch
 from kgqa_core.kg.look.dump import BASE, literal, resource
 from kgqa_core.kg.subset.codes import Array
-from kgqa_core.kg.subset.keep import KeepRule, Masks, Numbering, PartCounts, decide, empty_counts
+from kgqa_core.kg.subset.keep import KeepRule, Masks, Numbering, PartCounts, decide
 from kgqa_core.kg.subset.part import HITS, PartWriter
 from kgqa_core.kg.subset.read import JSON, DumpFile, StatementColumns
 from kgqa_core.kg.subset.write_json import write_entities
@@ -26,7 +26,7 @@ _jit: Any = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
 
 def write_part(file: DumpFile, folder: Path, wanted: KeepRule, monitor: Monitor) -> dict[str, Any]:
     """Writes what is kept of a file to a folder, and returns its counts."""
-    part_counts = empty_counts(wanted)
+    part_counts = PartCounts(np.zeros(len(wanted.names), dtype=np.bool_))
     out = PartWriter(folder)
     try:
         if file.format == JSON:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kgqa_core.logic.sparql_execution.engine import NotExecuted
@@ -54,12 +54,8 @@ def split_query(text: str) -> QueryText:
 def _closing(text: str, place: int) -> int | None:
     """Where the brace at a place is closed."""
     depth = 0
-    for at, brace in _braces(text, place):
-        depth += 1 if brace == "{" else -1
-        if depth == 0:
-            return at
+    for match in _TOKEN.finditer(text, place):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if depth == 0 and match[0] == "}":
+            return match.start()
     return None
-
-
-def _braces(text: str, place: int) -> Iterator[tuple[int, str]]:
-    return ((match.start(), match[0]) for match in _TOKEN.finditer(text, place) if match[0] in "{}")

@@ -129,7 +129,8 @@ def draw(
         source = choose_source(popularity, any(candidate.views is not None for candidate in candidates))
         if source == "api":
             candidates = candidates[:MAX_LOOKUPS]
-        fixed = absolute(options.thresholds) if _is_absolute(options, source) else None
+        is_absolute = options.levels == "absolute" or (options.levels == "auto" and source != "degree")
+        fixed = absolute(options.thresholds) if is_absolute else None
         known = measure(
             workspace,
             store,
@@ -179,10 +180,6 @@ def draw(
         **eligible.counts, **known.counts, "outside_levels": outside, "sampled": len(rows),
         **{f"level_{level}": sampled[level] for level in LEVELS}, "source": known.source,
     }  # fmt: skip
-
-
-def _is_absolute(options: SamplingOptions, source: str) -> bool:
-    return options.levels == "absolute" or (options.levels == "auto" and source != "degree")
 
 
 def _levels(

@@ -157,9 +157,8 @@ def read_quickly(
         tail = data[size:]
     tables = _reusable(free)
     if tables is None or not names.fits(tables, len(data)):
-        tables = names.new_tables(
-            (max(len(data), CHUNK) * 5 // 4) if free is not None else len(data), _sorted(languages)
-        )
+        capacity = (max(len(data), CHUNK) * 5 // 4) if free is not None else len(data)
+        tables = names.new_tables(capacity, None if languages is None else sorted(languages))
     tables = names.filled(tables, data)
     left = np.empty((size // 2 + 1, 3), dtype=np.int32)
     left = left[: walk(tables, size, left)]
@@ -193,10 +192,6 @@ def _reusable(free: deque[Tables] | None) -> Tables | None:
         return free.popleft() if free is not None else None
     except IndexError:
         return None
-
-
-def _sorted(languages: frozenset[str] | None) -> list[str] | None:
-    return None if languages is None else sorted(languages)
 
 
 def read_plainly(chunk: Chunk, languages: frozenset[str] | None) -> StatementBatch:

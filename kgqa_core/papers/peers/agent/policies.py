@@ -96,7 +96,8 @@ def loop(question: str, session: ExplorationSession, options: AgentOptions, prog
             progress.steps.append(_step(reply, f"refused: {refused}"))
             continue
         turns.append(DialogueTurn(reply, _as_text(reply, observation)))
-        progress.steps.append(_step(reply, ", ".join(observation.names) + _and_more(observation)))
+        more = f" and {observation.more} more" if observation.more else ""
+        progress.steps.append(_step(reply, ", ".join(observation.names) + more))
     return None
 
 
@@ -117,10 +118,6 @@ def _as_text(reply: ParsedReply, observation: Observation) -> str:
     what = "relations" if reply.form.startswith("relations") else "entities"
     listed: dict[str, object] = {what: list(observation.names)}
     return as_json(listed | ({"more": observation.more} if observation.more else {}))
-
-
-def _and_more(observation: Observation) -> str:
-    return f" and {observation.more} more" if observation.more else ""
 
 
 def _step(reply: ParsedReply, result: str | None) -> str:
