@@ -18,15 +18,12 @@ class Monitor(Protocol):
 
     def progress(self, done: float, total: float | None, what: str) -> None:
         """`done` of `total` units of `what` are finished; total None when unknown."""
-        ...
 
     def metric(self, name: str, value: float, step: int | None = None) -> None:
         """One measured value, at a training step where there is one."""
-        ...
 
     def note(self, message: str) -> None:
         """One line for the log."""
-        ...
 
 
 class Quiet:

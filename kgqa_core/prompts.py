@@ -91,11 +91,11 @@ def answer_prompt(
     lines of the context.
     """
     if template == "ltgen2024":
-        turns = "\n".join(f"{SPEAKERS[role]}: {_line(text)}" for role, text in (*dialogue, ("user", question)))
-        known = "\n".join(filter(None, map(_line, context.split("\n")))) if context else ""
+        turns = "\n".join(f"{SPEAKERS[role]}: {one_line(text)}" for role, text in (*dialogue, ("user", question)))
+        known = "\n".join(filter(None, map(one_line, context.split("\n")))) if context else ""
     else:
-        turns = _line(question)
-        known = _line(context) if context else ""
+        turns = one_line(question)
+        known = one_line(context) if context else ""
     if not known:
         return BARE[template].replace("{question}", turns)
     before, after = TEMPLATES[template].split("{context}")
@@ -202,5 +202,6 @@ def prompt_digest(prompt: str) -> str:
     return hashlib.sha256(prompt.encode("utf-8")).hexdigest()[:16]
 
 
-def _line(text: str) -> str:
+def one_line(text: str) -> str:
+    """A text on one line, whatever it holds: blanks of any kind are single spaces."""
     return " ".join(text.split())

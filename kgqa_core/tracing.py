@@ -58,11 +58,9 @@ class QuestionTracer(Protocol):
 
     def wants(self) -> bool:
         """Whether the question at hand is to be traced; called once for each question."""
-        ...
 
     def record(self, trace: QuestionTrace) -> str | None:
         """Keep a trace; its id, or None where it has none.  Raises nothing."""
-        ...
 
 
 class NoTracer:

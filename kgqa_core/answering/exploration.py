@@ -92,4 +92,3 @@ class Explorer(Protocol):
 
         Raises BudgetReached, EndpointError, ModelError, StorageError; what was paid for until then is in the cache.
         """
-        ...

@@ -20,17 +20,14 @@ class ExplorationLimits(Protocol):
     @property
     def calls(self) -> int:
         """Completions at most."""
-        ...
 
     @property
     def tokens(self) -> int:
         """Prompt and completion tokens at most."""
-        ...
 
     @property
     def max_new_tokens(self) -> int:
         """Tokens of a reply at most."""
-        ...
 
 
 def forecast_exploration(

@@ -95,8 +95,7 @@ class Frontier:
     """The edges that a hop follows, as ranges [start, stop) of one row each; forward and backward share it.
 
     weight: [n], r: [B, 2R], of one type.  cost: int64 [B], edges out of a question's sources before any budget.
-    follows: int64 [B], at most so many of them are followed; bound: at most so many entities are reached.
-    cut: int64 [B], edges left out for want of budget.
+    bound: int64 [B], at most so many entities are reached.  cut: int64 [B], edges left out for want of budget.
     """
 
     def __init__(
@@ -125,7 +124,6 @@ class Frontier:
                     *span, dkg.rel, self.xptr, bits, self.r, self.epsilon, int(budget), self.cost, self.start,
                     self.stop, self.cut,
                 )  # fmt: skip
-        self.follows: Array = follows
         self.bound: Array = np.minimum(follows, dkg.entities)
         self.ranges = _ranges(follows, self.bound)
 

@@ -6,7 +6,7 @@ from its own row, walked backwards.  So a hub's million edges are never looked a
 sources' runs and the answers' degrees.  An answer without edges that lead back (a literal) is sought in the runs by
 halving.
 
-Exact, with gradients in x and r, for any epsilon and edge budget; earlier hops are expanded by `follow` as ever.
+Exact, with gradients in x and r, for any epsilon; earlier hops are expanded by `follow` as ever.
 """
 
 from __future__ import annotations
@@ -29,14 +29,10 @@ from kgqa_core.errors import GraphMismatch
 
 @dataclass(frozen=True, eq=False)
 class Arrival:
-    """What a hop would reach.  mass: [m], on each answer, in the order of the answers' rows.  total: [B], on all.
-
-    truncated: int64 [B], edges left out for want of budget up to here.
-    """
+    """What a hop would reach.  mass: [m], on each answer, in the order of the answers' rows.  total: [B], on all."""
 
     mass: Tensor
     total: Tensor
-    truncated: Tensor
 
 
 def last_hop(
@@ -47,7 +43,6 @@ def last_hop(
     *,
     exclude: EntityWeights | None = None,
     epsilon: float = 0.0,
-    edge_budget: int | None = None,
     backend: Backend = "auto",
 ) -> Arrival:
     """What `follow(dkg, x, r, …)` less `exclude` has on the answers and in all, differentiable in x.weight and r.
@@ -61,20 +56,18 @@ def last_hop(
         if others is not None and others.batch != x.batch:
             raise GraphMismatch(f"{name} has {others.batch} rows for {x.batch} questions; pass one row per question")
     if backend == "torch" or x.device.type != "cpu" or r.device.type != "cpu":
-        reached = follow(dkg, x, r, epsilon=epsilon, edge_budget=edge_budget, backend=backend)
-        cut = reached.truncated
+        reached = follow(dkg, x, r, epsilon=epsilon, backend=backend)
         if exclude is not None:
             reached = reached.mask(exclude)
-        none = torch.zeros(x.batch, dtype=torch.int64, device=x.device)
-        return Arrival(reached.lookup(answers.ptr, answers.entity), reached.sum(), none if cut is None else cut)
+        return Arrival(reached.lookup(answers.ptr, answers.entity), reached.sum())
     if exclude is None:
-        return Arrival(*_arrive(dkg, x, r, answers.ptr, answers.entity, epsilon, edge_budget))
+        return Arrival(*_arrive(dkg, x, r, answers.ptr, answers.entity, epsilon))
     ptr, entity, (gold_index, excluded_index) = sets.union([(part.ptr, part.entity) for part in (answers, exclude)])
-    mass, total, cut = _arrive(dkg, x, r, ptr, entity, epsilon, edge_budget)
+    mass, total = _arrive(dkg, x, r, ptr, entity, epsilon)
     counted = torch.ones(entity.shape[0], dtype=mass.dtype)
     counted[excluded_index] = 0
     left = sets.row_sum(mass * (1 - counted), ptr)
-    return Arrival((mass * counted)[gold_index], total - left, cut)
+    return Arrival((mass * counted)[gold_index], total - left)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,15 +103,13 @@ def runs_of(dkg: Dkg, x: EntityWeights, r: Tensor, skip: EntityWeights, *, epsil
 
 
 def _arrive(
-    dkg: Dkg, x: EntityWeights, r: Tensor, ptr: Tensor, entity: Tensor, epsilon: float, budget: int | None
-) -> tuple[Tensor, Tensor, Tensor]:
+    dkg: Dkg, x: EntityWeights, r: Tensor, ptr: Tensor, entity: Tensor, epsilon: float
+) -> tuple[Tensor, Tensor]:
     from kgqa_core.dkg.frontier_numba import Frontier  # compiles, so only where it is used
 
-    frontier = Frontier(dkg, x, x.weight, r, epsilon, budget)
-    arriving = _Arriving(frontier, ptr.numpy(), entity.numpy())
-    mass, total = _LastHop.apply(x.weight, r, arriving)
-    cut = torch.from_numpy(frontier.cut)
-    return mass, total, cut if x.truncated is None else x.truncated + cut
+    frontier = Frontier(dkg, x, x.weight, r, epsilon, None)
+    mass, total = _LastHop.apply(x.weight, r, _Arriving(frontier, ptr.numpy(), entity.numpy()))
+    return mass, total
 
 
 class _Arriving:
@@ -141,12 +132,11 @@ class _Arriving:
         from kgqa_core.dkg.last_hop_kernels import arrive
 
         frontier = self.frontier
-        whole = frontier.cost == frontier.follows
         dkg: Dkg = frontier.dkg
 
         def work(first: int, last: int) -> None:
             arrive(
-                first, last, frontier.arrays, frontier.source, whole, dkg.rows, dkg.relations, self.ptr, self.answer,
+                first, last, frontier.arrays, frontier.source, dkg.rows, dkg.relations, self.ptr, self.answer,
                 self.one_way, back, mass, total, grad_x, grad_r,
             )  # fmt: skip
 

@@ -3,7 +3,6 @@
 Arguments that are not those of `kernels`, for B questions, n source entities and m answers in all:
 
     source           [n] the source entities, ascending within a question
-    whole            [B] whether no budget cut the question's edges
     rows             [E + 1] where the rows of the DKG begin; relations: R, of one direction
     aptr, answer     [B + 1], [m] the answers of each question
     one_way          [m] answers whose row lacks the inverse edges (literals): sought in every followed run
@@ -20,7 +19,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kgqa_core.dkg.lookup_kernels import first_index
 from kgqa_core.dkg.plan_kernels import FrontierArrays, run_end
 from kgqa_core.kg.intrinsics import prefetch
 
@@ -88,7 +86,6 @@ def arrive(
     last: int,
     frontier: FrontierArrays,
     source: Array,
-    whole: Array,
     rows: Array,
     relations: int,
     aptr: Array,
@@ -163,10 +160,6 @@ def arrive(
                             i = _index_of(source, begin, end, tail[k])
                         if i < 0 or start[i] == stop[i]:  # a literal has no edges, though some lead to it
                             continue
-                        if not whole[b]:
-                            index = first_index(rel, tail, start[i], stop[i], q, row)
-                            if index >= stop[i] or rel[index] != q or tail[index] != row:
-                                continue
                         if back:
                             grad_x[i] += rw * mass[j]
                             grad_r[b, q] += weight[i] * mass[j]

@@ -26,11 +26,9 @@ class TokenConstraint(Protocol):
 
     def allowed(self, prefix: tuple[int, ...]) -> Collection[int]:
         """Tokens that may follow a prefix, without an end token; empty where none may."""
-        ...
 
     def accepts(self, written: tuple[int, ...]) -> bool:
         """Whether a sequence may end here."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

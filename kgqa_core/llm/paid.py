@@ -80,7 +80,6 @@ class Recording(Protocol):
 
     def record(self, batch: PromptBatch) -> list[Outcome]:
         """One outcome per prompt, as of `generate_cached`."""
-        ...
 
 
 @runtime_checkable
@@ -89,7 +88,6 @@ class CacheAware(Protocol):
 
     def has_answered(self) -> None:
         """An earlier call was answered."""
-        ...
 
 
 @dataclass(frozen=True)

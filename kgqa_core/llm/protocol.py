@@ -87,7 +87,6 @@ class LanguageModel(Protocol):
         Raises EndpointError when an endpoint is down, ModelError when the model cannot do what params ask,
         BudgetReached when no further request may start; what was completed until then has gone to on_result.
         """
-        ...
 
 
 class Overheard:

@@ -116,11 +116,7 @@ class SentenceEncoder:
                 yield part, fixed_point(self._forward(batch, length)[: len(part)] / np.float32(self.span))
 
     def _forward(self, rows: Sequence[Sequence[int]], length: int) -> NDArray[np.float32]:
-        ids = torch.full((len(rows), length), self._reader.pad, dtype=torch.long)
-        mask = torch.zeros((len(rows), length), dtype=torch.long)
-        for index, row in enumerate(rows):
-            ids[index, : len(row)] = torch.tensor(row)
-            mask[index, : len(row)] = 1
+        ids, mask = self._reader.batch(rows, length)
         with torch.inference_mode():
             states = self._body(ids.to(self._device), mask.to(self._device))
             if self.similarity == "cosine":

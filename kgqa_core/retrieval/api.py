@@ -42,7 +42,6 @@ class Retriever(Protocol):
 
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """One `Retrieved` per question, in their order; empty where a question has no topic entity."""
-        ...
 
     def batch_starts(self, questions: Sequence[Question]) -> Sequence[int]:
         """Indices of the questions that begin a batch: dividing the questions there does not change the results."""

@@ -13,7 +13,6 @@ import polars as pl
 
 from kgqa_core.config import CorpusOptions, Price
 from kgqa_core.errors import StorageError
-from kgqa_core.rewriting import validate
 
 KEPT = "kept"
 WRONG = "QA wrong"
@@ -22,9 +21,6 @@ SPARE = "spare"
 """Verdict of an accepted text that was not needed, since a better candidate was kept."""
 IN_DEV = "in dev"
 """Verdict of an imported training pair whose graph is in the dev file."""
-
-VERDICTS = (KEPT, WRONG, QA_FAILED, *validate.REASONS, SPARE, IN_DEV)
-"""What can become of a text; imported rows that cannot be read have `unreadable: …`."""
 
 IMPORTED = "imported"
 

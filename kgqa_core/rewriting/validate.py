@@ -16,9 +16,6 @@ FAILED = "teacher failed"
 GARBAGE = "garbage"
 UNFAITHFUL = "unfaithful"
 
-REASONS = (EMPTY, REFUSED, TRUNCATED, FAILED, GARBAGE, UNFAITHFUL)
-"""Reasons for which a teacher's text is rejected, in the order of the tables."""
-
 _REFUSAL = re.compile(
     r"\s*(?:(?:i'?m|i am) (?:sorry|unable|afraid|not able)|sorry\b|as an? (?:ai|language model|assistant)"
     r"|i (?:cannot|can'?t|could not|do not have|don'?t have)|unfortunately,? i"

@@ -23,7 +23,6 @@ from kgqa_core.serving.thread_gate import ThreadGate
 
 Name = Annotated[str, Query(max_length=limits.LONGEST, description="A key, label or alias of the graph.")]
 
-Most = Annotated[int, Query(ge=1, le=limits.MOST_SEARCHED)]
 Look = Callable[[Callable[[GraphView], Any]], Awaitable[Any]]
 """Makes a call of the view, and gives its record as JSON.  Raises GateFull, TimeoutError, and what the call raises."""
 

@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from kgqa_core.answering.reply import AnswerTopic
 from kgqa_core.metrics.text import GoldAnswers, contains
-from kgqa_core.question_limits import CHARACTERS as QUESTION_CHARACTERS
 from kgqa_core.serving.ask_record import Ask, AskReply
 from kgqa_core.serving.feedback import Feedback, IssuedAnswer
 from kgqa_core.serving.service import Served
@@ -17,7 +16,6 @@ from kgqa_core.types import OFFERED
 BATCH = 256
 """Questions of one request at most."""
 
-Text = Annotated[str, Field(min_length=1, max_length=QUESTION_CHARACTERS)]
 Name = Annotated[str, Field(max_length=200)]
 Confidence = Annotated[float, Field(ge=0, le=1)]
 Reading = Annotated[int, Field(ge=0, le=OFFERED)]

@@ -12,14 +12,12 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kgqa_core.errors import ArtifactError
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.artifacts import PARTS
 from kgqa_core.store.files import storage_faults
 from kgqa_core.store.inventory import (
@@ -35,6 +33,7 @@ from kgqa_core.store.inventory import (
     stored,
 )
 from kgqa_core.store.locks import InUse, free, gate, idle, in_use, shared
+from kgqa_core.store.scratch import delete_path
 
 DAY = 86400.0
 RECORDS = {"run.json", "untracked.jsonl", "refused.jsonl", OWNER}
@@ -111,9 +110,7 @@ def plan(root: Path, *, keep: int = 5, older: float = 0.0, cache: bool = False) 
     return result
 
 
-def sweep(
-    root: Path, *, keep: int = 5, older: float = 0.0, cache: bool = False, monitor: Monitor = QUIET
-) -> RemovalPlan:
+def sweep(root: Path, *, keep: int = 5, older: float = 0.0, cache: bool = False) -> RemovalPlan:
     """Remove what `plan` says at this moment; what is removed is renamed first, so that nobody sees half of it.
 
     Raises ArtifactError when another housekeeping is under way.
@@ -126,12 +123,8 @@ def sweep(
             result = plan(root, keep=keep, older=older, cache=cache)
             moved = [(item, moved_to) for item in result.items if (moved_to := _move_out(root, item)) is not None]
         result.items = [item for item, _ in moved]
-        for number, (_, moved_to) in enumerate(moved, start=1):
-            if moved_to.is_dir() and not moved_to.is_symlink():
-                shutil.rmtree(moved_to, ignore_errors=True)
-            else:
-                moved_to.unlink(missing_ok=True)
-            monitor.progress(number, len(moved), "things removed")
+        for _, moved_to in moved:
+            delete_path(moved_to)
     return result
 
 

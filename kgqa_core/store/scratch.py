@@ -52,7 +52,7 @@ def clear_remains(parent: Path, name: str, older: float = 0.0) -> None:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if is_still(handle, path) and os.fstat(handle).st_mtime <= before:
-                    _delete(path)
+                    delete_path(path)
             finally:
                 os.close(handle)
 
@@ -65,7 +65,7 @@ def _scratch(parent: Path, name: str, *, folder: bool, older: float = 0.0) -> It
         yield path
     finally:
         if is_still(handle, path):
-            _delete(path)
+            delete_path(path)
         os.close(handle)
 
 
@@ -87,7 +87,8 @@ def _made(parent: Path, name: str, *, folder: bool) -> tuple[Path, int]:
         os.close(handle)
 
 
-def _delete(path: Path) -> None:
+def delete_path(path: Path) -> None:
+    """Deletes a file, a link or a folder with what is in it, where it is there."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

@@ -13,6 +13,7 @@ from kgqa_core.errors import InputError
 from kgqa_core.kg.bridges import canonical
 from kgqa_core.kg.sql import registered
 from kgqa_core.kg.store import KgStore
+from kgqa_core.metrics.retrieval import invert
 from kgqa_core.types import INVERSE
 
 LEAST_SUPPORT, LEAST_F1 = 2, 0.5
@@ -36,7 +37,7 @@ def bridged_path(path: RelationPath, paths: Mapping[RelationPath, RelationPath])
         if own is None:
             return None
         turned = relation != forward and (relation,) not in paths
-        results += [_inverse(one) for one in reversed(own)] if turned else own
+        results += [invert(one) for one in reversed(own)] if turned else own
     return tuple(results)
 
 
@@ -151,7 +152,3 @@ _PATHS = (
     _TWO_HOPS.format(gold=_GOLD),
 )
 """Question, path, answers that it finds, its results, and gold answers in the graph."""
-
-
-def _inverse(relation: str) -> str:
-    return relation.removeprefix(INVERSE) if relation.startswith(INVERSE) else INVERSE + relation

@@ -62,7 +62,7 @@ class DatasetSpec:
     where: project page or repository.  licence: the one that this place states; `see its page` means that we have not
     found one that is beyond doubt.  patterns: its question files, relative to a folder that holds data sets or to the
     data set's own folder.  source: value of `questions.source` that reads it, with `loader`; both None where nothing
-    does.  language: of the questions; `several` where there are translations.  bundled: it comes with this package.
+    does.  language: of the questions; `several` where there are translations.
     recognise: whether a file that begins so is one of this data set, which its loader reads alone; None where its files
     are recognised by their folder only.  fields: what such a file has, in a few words.
     """
@@ -77,7 +77,6 @@ class DatasetSpec:
     source: str | None = None
     loader: Loader | None = None
     language: str = "en"
-    bundled: bool = False
     recognise: Callable[[FileHead], bool] | None = None
     fields: str = ""
 

@@ -6,7 +6,7 @@ relation `P19` is followed forward, `R19` against its direction (`<inv>-P19`).
 The annotation names one object where the graph often holds many (of 19,481 training questions about a quarter ask
 "who was born in …").  The graph of these questions is closed, so every object that the relation leads to from the topic
 is gold: `complete` adds them.  The annotated one stays first in `answer_keys`, so that scores against it alone can be
-distinguished (`annotated`).
+distinguished.
 """
 
 from __future__ import annotations
@@ -114,11 +114,6 @@ def complete(questions: Sequence[Question], store: KgStore) -> list[Question]:
             answer_names=(*question.answer_names, *(forms[entity] for entity in more)),
         )
     return completed
-
-
-def annotated(question: Question) -> str:
-    """The key of the one object that the annotation names."""
-    return question.answer_keys[0]
 
 
 def _recognise(head: FileHead) -> bool:

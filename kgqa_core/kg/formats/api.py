@@ -22,11 +22,9 @@ class FormatReader(Protocol):
 
     def sniff(self, lines: list[str], options: KgOptions) -> float:
         """Share of a source's first lines (no comments, no blank ones) that this reader understands, in [0, 1]."""
-        ...
 
     def read(self, source: Source, options: KgOptions) -> Iterator[StatementBatch | SpanBatch]:
         """The statements of a source in pieces.  Raises KgInputError when the source cannot be read to its end."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

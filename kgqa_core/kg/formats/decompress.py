@@ -56,15 +56,12 @@ class Stream(Protocol):
     @property
     def fraction(self) -> float:
         """Share of the file's bytes read so far, in [0, 1]."""
-        ...
 
     def read(self, size: int) -> bytes:
         """The next bytes: exactly `size` of them unless the end is nearer.  Raises Damaged."""
-        ...
 
     def close(self) -> None:
         """Closes the file."""
-        ...
 
 
 def is_compressed(magic: bytes) -> bool:

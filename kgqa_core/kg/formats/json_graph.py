@@ -22,7 +22,7 @@ from kgqa_core.kg.formats import neo4j_json
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import StatementBatch
 from kgqa_core.kg.formats.graphml import RELATION
-from kgqa_core.kg.formats.property_graph import PropertyRows, Unfit, dates_of, key_of, pop_direction
+from kgqa_core.kg.formats.property_graph import PropertyRows, Unfit, dates_of, is_word, key_of, pop_direction
 from kgqa_core.kg.formats.source import Source
 
 MAX_DOCUMENT = 512 << 20
@@ -188,7 +188,7 @@ class _DocumentReading:
         for name in dict.fromkeys((*self.rows.options.types, *TYPES)):
             kinds = properties.get(name)
             kinds = kinds if isinstance(kinds, list) else [kinds]
-            if kinds and all(map(_is_word, kinds)):
+            if kinds and all(map(is_word, kinds)):
                 types += kinds
                 del properties[name]
         parent = properties.pop("parent", None) if self.cytoscape else None
@@ -232,7 +232,7 @@ class _DocumentReading:
         given = pop_direction(properties)
         candidates = (*self.rows.options.relations, *RELATIONS)
         candidates = ("interaction", *candidates, "key") if self.cytoscape else (*candidates, "key")
-        named = next((name for name in candidates if _is_word(properties.get(name))), None)
+        named = next((name for name in candidates if is_word(properties.get(name))), None)
         relation = RELATION if named is None else properties.pop(named)
         if not isinstance(properties.get("key"), str):
             properties.pop("key", None)  # networkx numbers parallel edges
@@ -302,10 +302,6 @@ def _ends(properties: Mapping[str, Any]) -> Sequence[Any] | None:
             ends = [properties[name] for name in names]
             return [end.get("id") if isinstance(end, dict) else end for end in ends]  # D3 puts the nodes there
     return None
-
-
-def _is_word(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
 
 
 FORMAT = FormatSpec(

@@ -90,7 +90,7 @@ def read_chunk(
     from kgqa_core.kg.formats import ntriples_kernels as kernels  # numba takes 0.4 s to import
 
     data, rejects, invalid = chunk.data, chunk.rejects, 0
-    if data and not _is_utf8(data):
+    if data and not is_utf8(data):
         data, rejects, invalid = readable(chunk)
     size = len(data)
     buffer = np.empty(size + SPARE, dtype=np.uint8)
@@ -112,7 +112,8 @@ def read_chunk(
     return SpanBatch(buffer, rows[:count], chunk.first_line, rejects, blanks - invalid, chunk.fraction)
 
 
-def _is_utf8(data: bytes) -> bool:
+def is_utf8(data: bytes) -> bool:
+    """Whether bytes are UTF-8; nothing is copied and no lock held."""
     if data.isascii():
         return True
     offsets = np.array([0, len(data)], dtype=np.int64)

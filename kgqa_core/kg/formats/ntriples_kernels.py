@@ -213,6 +213,28 @@ def _language(data: Array, i: int) -> int:
 
 
 @_jit
+def put_character(data: Array, at: int, point: int) -> int:
+    """Writes a character, by its code point, as UTF-8; where it ends."""
+    if point < 0x80:
+        data[at] = point
+        return at + 1
+    if point < 0x800:
+        data[at] = 0xC0 | (point >> 6)
+        data[at + 1] = 0x80 | (point & 0x3F)
+        return at + 2
+    if point < 0x10000:
+        data[at] = 0xE0 | (point >> 12)
+        data[at + 1] = 0x80 | ((point >> 6) & 0x3F)
+        data[at + 2] = 0x80 | (point & 0x3F)
+        return at + 3
+    data[at] = 0xF0 | (point >> 18)
+    data[at + 1] = 0x80 | ((point >> 12) & 0x3F)
+    data[at + 2] = 0x80 | ((point >> 6) & 0x3F)
+    data[at + 3] = 0x80 | (point & 0x3F)
+    return at + 4
+
+
+@_jit
 def _decode(data: Array, begin: int, stop: int) -> int:
     """Replaces the escapes in data[begin:stop], which are valid, by what they stand for; the new end."""
     out = begin
@@ -227,24 +249,7 @@ def _decode(data: Array, begin: int, stop: int) -> int:
         if n == 117 or n == 85:
             point, length = _escape(data, i)
             i += length
-            if point < 0x80:
-                data[out] = point
-                out += 1
-            elif point < 0x800:
-                data[out] = 0xC0 | (point >> 6)
-                data[out + 1] = 0x80 | (point & 0x3F)
-                out += 2
-            elif point < 0x10000:
-                data[out] = 0xE0 | (point >> 12)
-                data[out + 1] = 0x80 | ((point >> 6) & 0x3F)
-                data[out + 2] = 0x80 | (point & 0x3F)
-                out += 3
-            else:
-                data[out] = 0xF0 | (point >> 18)
-                data[out + 1] = 0x80 | ((point >> 12) & 0x3F)
-                data[out + 2] = 0x80 | ((point >> 6) & 0x3F)
-                data[out + 3] = 0x80 | (point & 0x3F)
-                out += 4
+            out = put_character(data, out, point)
         else:
             i += 2
             data[out] = (

@@ -200,7 +200,7 @@ class PropertyRows:
         add = self._statements.append
         for type_key in types:
             add((key, RDF_TYPE, key_of(type_key), ENTITY, None))
-        label = next((name for name in self.options.names if _names(properties.get(name))), None)
+        label = next((name for name in self.options.names if is_word(properties.get(name))), None)
         for name, thing, kind, datatype in self._terms(properties, datatypes, (self.options.key, label)):
             add((key, name, thing, kind, datatype))
         if label is not None:
@@ -267,5 +267,6 @@ class PropertyRows:
                     yield (key, *term(element, datatype))
 
 
-def _names(value: Any) -> bool:
+def is_word(value: Any) -> bool:
+    """Whether a value is a text that is not blank."""
     return isinstance(value, str) and bool(value.strip())

@@ -31,7 +31,8 @@ COUNT, USED = 0, 1
 
 
 @_jit
-def _mix(h: Any, value: Any) -> Any:
+def mix(h: Any, value: Any) -> Any:
+    """A hash that goes on from h by a word."""
     h = (h ^ value) * _K1
     return h ^ (h >> _S29)
 
@@ -40,13 +41,13 @@ def _mix(h: Any, value: Any) -> Any:
 def hashed(data: Array, at: int, length: int, tag: int) -> Any:
     """Hash of the term of these bytes and this tag; `data` has 8 bytes to spare at its end."""
     raw = pointer(data)
-    h = _mix(U(length) * _K2, U(tag) * _K3)
+    h = mix(U(length) * _K2, U(tag) * _K3)
     whole = length >> 3
     for i in range(whole):
-        h = _mix(h, word(raw, at + 8 * i))
+        h = mix(h, word(raw, at + 8 * i))
     rest = length & 7
     if rest:
-        h = _mix(h, word(raw, at + 8 * whole) & (_ALL >> U(64 - 8 * rest)))
+        h = mix(h, word(raw, at + 8 * whole) & (_ALL >> U(64 - 8 * rest)))
     h = (h ^ (h >> _S32)) * _K3
     return h ^ (h >> _S32)
 
@@ -169,9 +170,9 @@ def refill(table: Array, arena: Array, starts: Array, count: int) -> None:
         low = arena[index + _ONE] >> _S32
         # The table has at most 2^32 slots, so that the low half of the hash says where to look; the mark is made again.
         size = N(arena[index] >> _S32)
-        h = _mix(U(size) * _K2, (arena[index + _ONE] & _LOW) * _K3)
+        h = mix(U(size) * _K2, (arena[index + _ONE] & _LOW) * _K3)
         for j in range((size + 7) >> 3):
-            h = _mix(h, arena[index + _TWO + U(j)])
+            h = mix(h, arena[index + _TWO + U(j)])
         h = (h ^ (h >> _S32)) * _K3
         h ^= h >> _S32
         slot = low & mask

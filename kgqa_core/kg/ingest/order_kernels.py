@@ -56,35 +56,26 @@ def _radix(keys: Array, ids: Array, lo: int, hi: int, keys2: Array, ids2: Array)
         every &= keys[i]
     differs = some ^ every
     counts = np.empty(257, dtype=np.int64)
-    there = True
+    source, source_ids, target, target_ids = keys, ids, keys2, ids2
+    passes = 0
     for byte in range(8):
         shift = U(8 * byte)
         if (differs >> shift) & U(0xFF) == U(0):
             continue
         counts[:] = 0
-        if there:
-            for i in range(lo, hi):
-                counts[N((keys[i] >> shift) & U(0xFF)) + 1] += 1
-        else:
-            for i in range(lo, hi):
-                counts[N((keys2[i] >> shift) & U(0xFF)) + 1] += 1
+        for i in range(lo, hi):
+            counts[N((source[i] >> shift) & U(0xFF)) + 1] += 1
         counts[0] = lo
         for b in range(256):
             counts[b + 1] += counts[b]
-        if there:
-            for i in range(lo, hi):
-                b = N((keys[i] >> shift) & U(0xFF))
-                keys2[counts[b]] = keys[i]
-                ids2[counts[b]] = ids[i]
-                counts[b] += 1
-        else:
-            for i in range(lo, hi):
-                b = N((keys2[i] >> shift) & U(0xFF))
-                keys[counts[b]] = keys2[i]
-                ids[counts[b]] = ids2[i]
-                counts[b] += 1
-        there = not there
-    if not there:
+        for i in range(lo, hi):
+            b = N((source[i] >> shift) & U(0xFF))
+            target[counts[b]] = source[i]
+            target_ids[counts[b]] = source_ids[i]
+            counts[b] += 1
+        source, source_ids, target, target_ids = target, target_ids, source, source_ids
+        passes += 1
+    if passes & 1:
         for i in range(lo, hi):  # a copy of slices costs two seconds more to compile
             keys[i] = keys2[i]
             ids[i] = ids2[i]

@@ -31,15 +31,14 @@ JSON = "wikidata-json"
 class StatementColumns:
     """Statements of a batch.  subject: codes.  object: codes, 0 for a literal.  relation: numbers of `Relations`.
 
-    stated: which of them count by their rank.  swapped: which have subject and object exchanged
-    (`type.type.instance`).  chunk: the lines that the batch was cut from, where lines are kept as they stand.
+    stated: which of them count by their rank.  chunk: the lines that the batch was cut from, where lines are kept as
+    they stand.
     """
 
     subject: Array
     object: Array
     relation: Array
     stated: Array
-    swapped: Array
     batch: StatementBatch | SpanBatch
     chunk: Chunk | None = None
 
@@ -140,7 +139,7 @@ def _columns(
         subject, thing = np.where(swapped, thing, subject), np.where(swapped, subject, thing)
     if stated is None:
         stated = np.ones(len(subject), dtype=np.bool_)
-    return StatementColumns(subject, thing, relation, stated, swapped, batch, chunk)
+    return StatementColumns(subject, thing, relation, stated, batch, chunk)
 
 
 def _stated(rows: pl.DataFrame, ranks: str) -> Array | None:

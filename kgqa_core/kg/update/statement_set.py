@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 from kgqa_core.kg.formats.ntriples_columns import DATATYPE, KIND, OBJECT, PREDICATE, SUBJECT
 from kgqa_core.kg.formats.spans import XSD_STRING, SpanBatch
 from kgqa_core.kg.ingest.intern import StringColumn
+from kgqa_core.kg.ingest.intern_kernels import mix
 from kgqa_core.kg.intrinsics import pointer, word
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy", boundscheck=False)
 
 U: Any = np.uint64
-_K1, _K2 = U(0x9E3779B97F4A7C15), U(0xC2B2AE3D27D4EB4F)
-_S29, _S32, _S31 = U(29), U(32), U(31)
+_K2 = U(0xC2B2AE3D27D4EB4F)
+_S32, _S31 = U(32), U(31)
 _ALL = U(0xFFFFFFFFFFFFFFFF)
 
 ABSENT, PRESENT, STATED, REMOVED = range(4)
@@ -104,12 +105,6 @@ class StatementSet:
 
 
 @_jit
-def _one(h: Any, value: Any) -> Any:
-    h = (h ^ value) * _K1
-    return h ^ (h >> _S29)
-
-
-@_jit
 def _two(h: Any, value: Any) -> Any:
     h = (h ^ value) * _K2
     return h ^ (h >> _S31)
@@ -119,16 +114,16 @@ def _two(h: Any, value: Any) -> Any:
 def _bytes(data: Array, at: int, length: int, a: Any, b: Any) -> Any:
     """Both hashes of some bytes, that go on from a and b; `data` has 8 bytes to spare at its end."""
     raw = pointer(data)
-    a, b = _one(a, U(length)), _two(b, U(length))
+    a, b = mix(a, U(length)), _two(b, U(length))
     whole = length >> 3
     for i in range(whole):
         value = word(raw, at + 8 * i)
-        a, b = _one(a, value), _two(b, value)
+        a, b = mix(a, value), _two(b, value)
     rest = length & 7
     if rest:
         value = word(raw, at + 8 * whole) & (_ALL >> U(64 - 8 * rest))
-        a, b = _one(a, value), _two(b, value)
-    a, b = _one(a, a >> _S32), _two(b, b >> _S32)
+        a, b = mix(a, value), _two(b, value)
+    a, b = mix(a, a >> _S32), _two(b, b >> _S32)
     return a, b
 
 
@@ -156,14 +151,14 @@ def _hash_spans(data: Array, rows: Array, seeds: Array, plain: Array, out: Array
             else:
                 a, b = a ^ plain[0, 0], b ^ plain[1, 0]
         o = _bytes(data, rows[i, OBJECT], rows[i, OBJECT + 1], a, b)
-        out[0, i] = _one(_one(_one(U(1), s[0]), p[0]), o[0])
+        out[0, i] = mix(mix(mix(U(1), s[0]), p[0]), o[0])
         out[1, i] = _two(_two(_two(U(1), s[1]), p[1]), o[1])
 
 
 @_jit
 def _combine(s: Array, p: Array, o: Array, out: Array) -> None:
     for i in range(out.shape[1]):
-        out[0, i] = _one(_one(_one(U(1), s[0, i]), p[0, i]), o[0, i])
+        out[0, i] = mix(mix(mix(U(1), s[0, i]), p[0, i]), o[0, i])
         out[1, i] = _two(_two(_two(U(1), s[1, i]), p[1, i]), o[1, i])
 
 
@@ -171,7 +166,7 @@ def _combine(s: Array, p: Array, o: Array, out: Array) -> None:
 def _combine_ids(heads: Array, relations: Array, tails: Array, entities: Array, names: Array, out: Array) -> None:
     for i in range(heads.shape[0]):
         h, r, t = heads[i], relations[i], tails[i]
-        out[0, i] = _one(_one(_one(U(1), entities[0, h]), names[0, r]), entities[0, t])
+        out[0, i] = mix(mix(mix(U(1), entities[0, h]), names[0, r]), entities[0, t])
         out[1, i] = _two(_two(_two(U(1), entities[1, h]), names[1, r]), entities[1, t])
 
 

@@ -29,12 +29,6 @@ UNTOLD = "answer is not in the reply"
 DUPLICATE = "duplicate"
 NO_TURN = "no good turn"
 
-REASONS = (
-    AGENT_FIRST, NO_REPLY, NO_QUERY, STRAY_TRIPLES, EMPTY_TEXT, CUT, FOREIGN, NO_TRIPLE, GIVEN_AWAY, NO_TOPIC,
-    UNTOLD, DUPLICATE, NO_TURN,
-)  # fmt: skip
-"""Why something in a dialogue is rejected."""
-
 SMALL_TALK = (NO_TRIPLE,)
 """Turns that the format allows (`if applicable`) and that are no questions."""
 

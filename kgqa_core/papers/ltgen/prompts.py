@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from kgqa_core.prompts import one_line
+
 QA: Final = (
     "Create a question for each subject entity and relation pairs. The question should be in natural language and like "
     "what human user will ask. Your response format should be as follows:\n"
@@ -42,14 +44,9 @@ ANNOTATION_RULE: Final = (
 
 def qa_prompt(pairs: Iterable[tuple[str, str]]) -> str:
     """The prompt that asks for a question for each (entity, relation), by name."""
-    return QA.replace("{pairs}", "\n".join(f"({_line(entity)}, {_line(relation)})" for entity, relation in pairs))
+    return QA.replace("{pairs}", "\n".join(f"({one_line(entity)}, {one_line(relation)})" for entity, relation in pairs))
 
 
 def conv_prompt(triples: Iterable[tuple[str, str, str]]) -> str:
     """The prompt that asks for a conversation over some triples, by name."""
-    return CONV.replace("{triples}", "\n".join(f"({', '.join(map(_line, triple))})" for triple in triples))
-
-
-def _line(name: str) -> str:
-    """A name on one line, whatever it holds."""
-    return " ".join(name.split())
+    return CONV.replace("{triples}", "\n".join(f"({', '.join(map(one_line, triple))})" for triple in triples))

@@ -25,9 +25,6 @@ UNNAMED = "subject is not named"
 TOO_SHORT = "no sentence"
 DUPLICATE = "duplicate"
 
-REASONS = (CUT, NO_PAIR, UNKNOWN_PAIR, REPEATED, NO_QUESTION, TOO_SHORT, UNNAMED, GIVEN_AWAY, DUPLICATE)
-"""Why a question is rejected; the first that holds."""
-
 
 def pairs_to_ask(subject: Subject, mentions: NameMatcher, seed: int) -> list[EntityRelationPair]:
     """The pairs that may get a question, in seeded order, those with the entity as subject first.

@@ -41,18 +41,15 @@ def measured(dkg: Dkg, backend: Any, **options: Any) -> list[Tensor]:
     goal = torch.linspace(0.5, 2, len(found.mass), dtype=torch.float64)
     (-torch.log(found.mass.clamp(min=1e-8)) @ goal + torch.log(found.total.clamp(min=1)).sum()).backward()
     assert w.grad is not None and q.grad is not None
-    return [found.mass.detach(), found.total.detach(), found.truncated, w.grad, q.grad]
+    return [found.mass.detach(), found.total.detach(), w.grad, q.grad]
 
 
 @pytest.mark.parametrize("literal_inverses", [False, True])
 @pytest.mark.parametrize("epsilon", [0.0, 0.08])
-@pytest.mark.parametrize("budget", [None, 0, 1, 23, 200, 10_000])
 @pytest.mark.parametrize("exclude", [False, True])
-def test_lazy_equals_expanded_with_gradients(
-    literal_inverses: bool, epsilon: float, budget: int | None, exclude: bool
-) -> None:
+def test_lazy_equals_expanded_with_gradients(literal_inverses: bool, epsilon: float, exclude: bool) -> None:
     topics = EntityWeights.one_hot([[4], [3, 7], [2, 9, 40, 46], [0, 3, 50]]) if exclude else None
-    options = {"epsilon": epsilon, "edge_budget": budget, "exclude": topics}
+    options = {"epsilon": epsilon, "exclude": topics}
     dkg = graph(literal_inverses)
     for lazy, expanded in zip(measured(dkg, "auto", **options), measured(dkg, "torch", **options), strict=True):
         torch.testing.assert_close(lazy, expanded)

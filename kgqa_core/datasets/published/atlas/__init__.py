@@ -32,5 +32,4 @@ ATLAS = DatasetSpec(
     (),
     source="atlas",
     loader=Loader(lambda options: [], lambda options, seed: map(canonical, rows())),
-    bundled=True,
 )

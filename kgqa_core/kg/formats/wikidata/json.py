@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from kgqa_core.config import KgOptions
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.filters import languages_to_keep
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import StatementBatch
+from kgqa_core.kg.formats.ntriples import is_utf8
 from kgqa_core.kg.formats.source import Chunk, Source, block_of
 from kgqa_core.kg.formats.wikidata.json_entity import (
     LANGUAGE_RULE,
@@ -144,7 +144,7 @@ def read_quickly(
 
     data, rejects = chunk.data, chunk.rejects
     ignored = 0
-    if not _is_text(data):
+    if not is_utf8(data):
         rejects = block_of(chunk).rejects
         bad = rejects["line"].to_numpy() - chunk.first_line
         data = _blanked(data, bad)
@@ -205,16 +205,6 @@ def read_plainly(chunk: Chunk, languages: frozenset[str] | None) -> StatementBat
     return StatementBatch(
         statements, rejects, rows.ignored, chunk.fraction, qualifiers, dict(rows.filtered), rows.unread
     )
-
-
-def _is_text(data: bytes) -> bool:
-    """Whether bytes are UTF-8; nothing is copied and no lock held."""
-    bounds = np.array([0, len(data)], dtype=np.int64)
-    try:
-        pa.LargeStringArray.from_buffers(1, pa.py_buffer(bounds), pa.py_buffer(data)).validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def _blanked(data: bytes, lines: np.ndarray) -> bytes:

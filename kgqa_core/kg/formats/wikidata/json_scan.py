@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from kgqa_core.kg.formats.ntriples_kernels import put_character
 from kgqa_core.kg.intrinsics import lowest_bit, word
 
 jit: Any = njit(nogil=True, cache=True, error_model="numpy")
@@ -132,24 +133,7 @@ def unescape(buffer: Any, start: int, end: int, out: Any, to: int) -> int:
         if 0xD800 <= code < 0xDC00:
             code = 0x10000 + ((code - 0xD800) << 10) + (_hex4(buffer, at + 2) - 0xDC00)
             at += 6
-        if code < 0x80:
-            out[to] = code
-            to += 1
-        elif code < 0x800:
-            out[to] = 0xC0 | (code >> 6)
-            out[to + 1] = 0x80 | (code & 63)
-            to += 2
-        elif code < 0x10000:
-            out[to] = 0xE0 | (code >> 12)
-            out[to + 1] = 0x80 | ((code >> 6) & 63)
-            out[to + 2] = 0x80 | (code & 63)
-            to += 3
-        else:
-            out[to] = 0xF0 | (code >> 18)
-            out[to + 1] = 0x80 | ((code >> 12) & 63)
-            out[to + 2] = 0x80 | ((code >> 6) & 63)
-            out[to + 3] = 0x80 | (code & 63)
-            to += 4
+        to = put_character(out, to, code)
     return to
 
 

@@ -20,6 +20,7 @@ from kgqa_core.input_files import read_document
 from kgqa_core.llm.store import open_store
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.papers.ltgen.relation_ranking.amr import AmrGraph, Triple, read_penman, reify
+from kgqa_core.prompts import one_line
 
 FILE = "amr.sqlite"
 SCHEMA = "CREATE TABLE IF NOT EXISTS graphs (parser TEXT, sentence TEXT, penman TEXT, PRIMARY KEY (parser, sentence))"
@@ -38,7 +39,6 @@ class AmrParser(Protocol):
 
     def parse(self, sentences: Sequence[str]) -> list[str | None]:
         """PENMAN of each sentence; None where it has none."""
-        ...
 
 
 class AmrGraphs:
@@ -56,7 +56,7 @@ class AmrGraphs:
         cache: Path | None = None,
         read: Callable[[str], Sequence[Triple]] | None = None,
     ) -> None:
-        self.from_file = {_same(question): graph for question, graph in from_file.items()}
+        self.from_file = {one_line(question): graph for question, graph in from_file.items()}
         self.parser, self.read = parser, read or read_penman
         self.counts = dict.fromkeys(("from_file", "parsed", "kept", "without"), 0)
         self._store = open_store(None if cache is None else cache / FILE, SCHEMA) if parser is not None else None
@@ -65,7 +65,7 @@ class AmrGraphs:
     def of(self, questions: Sequence[str], monitor: Monitor = QUIET) -> dict[str, AmrGraph]:
         """The graphs of those questions that have one."""
         new = list(dict.fromkeys(question for question in questions if question not in self._known))
-        written = {question: self.from_file[_same(question)] for question in new if _same(question) in self.from_file}
+        written = {question: graph for question in new if (graph := self.from_file.get(one_line(question))) is not None}
         self.counts["from_file"] += len(written)
         written |= self._parsed([question for question in new if question not in written], monitor)
         for question in new:
@@ -217,11 +217,6 @@ def _insert(values: Sequence[tuple[str, str, str]]) -> Callable[[Any], None]:
         connection.executemany("INSERT OR REPLACE INTO graphs VALUES (?, ?, ?)", values)
 
     return write
-
-
-def _same(question: str) -> str:
-    """A question as files and data sets share it: blanks do not count."""
-    return " ".join(question.split())
 
 
 def _blocks(text: str) -> dict[str, str]:

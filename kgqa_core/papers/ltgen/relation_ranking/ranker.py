@@ -44,7 +44,6 @@ class Ranker(Protocol):
 
     def rank(self, queries: Sequence[RankingQuery], most: int, monitor: Monitor = QUIET) -> list[list[RankedRelation]]:
         """At most `most` relations of each, best first; empty without candidates, or where the output names none."""
-        ...
 
 
 def best_first(scores: Iterable[float], most: int) -> list[RankedRelation]:
@@ -56,22 +55,6 @@ def best_first(scores: Iterable[float], most: int) -> list[RankedRelation]:
     rounded = [round(score, DECIMALS) for score in scores]
     order = sorted(range(len(rounded)), key=lambda index: (-rounded[index], index))
     return [(index, rounded[index]) for index in order[:most]]
-
-
-def recall(selected: Sequence[Iterable[str]], gold: Sequence[Iterable[str]]) -> tuple[int, int]:
-    """Gold relations that are selected, and gold relations in all, over pairs of a question and an entity.
-
-    Their quotient is the recall of entity-relation pairs, in [0, 1], higher is better.
-
-    >>> recall([["a", "b"], ["c"]], [["a"], ["c", "d"]])
-    (2, 3)
-    """
-    hits = wanted = 0
-    for ranked, right in zip(selected, gold, strict=True):
-        distinct = set(right)
-        hits += len(distinct & set(ranked))
-        wanted += len(distinct)
-    return hits, wanted
 
 
 class EmbeddingRanker:

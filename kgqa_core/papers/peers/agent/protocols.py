@@ -34,11 +34,9 @@ class ReplyProtocol(Protocol):
 
     def request(self, system: str, user: str, turns: Sequence[DialogueTurn], forms: Sequence[ReplyForm]) -> str:
         """The prompt that asks for one of some forms after a dialogue."""
-        ...
 
     def read(self, text: str, forms: Sequence[ReplyForm]) -> ParsedReply:
         """The reply in a completion.  Raises UnreadableStep."""
-        ...
 
 
 class ToolCalls:

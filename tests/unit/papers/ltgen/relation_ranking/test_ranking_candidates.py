@@ -11,7 +11,7 @@ import pytest
 from kgqa_core.config import RelationRankingOptions, RetrievalOptions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.papers.ltgen.relation_ranking.ranker import RankedRelation, RankingQuery, recall
+from kgqa_core.papers.ltgen.relation_ranking.ranker import RankedRelation, RankingQuery
 from kgqa_core.papers.ltgen.relation_ranking.retriever import RelationRanking, candidates, draw_edges
 from kgqa_core.types import Question
 
@@ -146,11 +146,3 @@ def test_topics_are_named_by_their_keys_where_there_is_no_graph_store(dkg: Dkg) 
     ranker = own.ranker
     assert isinstance(ranker, Fixed)
     assert ranker.queries == [RankingQuery("who?", "key 0", ("<inv>-born in", "<inv>-capital"))]
-
-
-def test_recall_counts_pairs_not_questions() -> None:
-    selected = [["a", "b"], ["c"], [], ["z", "z"]]
-    gold = [["a"], ["c", "d"], ["e"], []]
-    assert recall(selected, gold) == (2, 4)
-    assert recall([["a", "a"]], [["a", "a"]]) == (1, 1)
-    assert recall([], []) == (0, 0)
