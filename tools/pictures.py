@@ -5,7 +5,8 @@
     python -m tools.pictures docs/pictures DEMO
 
 The page is that of `kgqa serve --kg docs/quickstart/europe.ttl`, report and UIs those of DEMO, where one is given.
-Needs Chromium.  The servers run on free ports of loopback, and the browser reaches nothing else.
+Needs Chromium, and Pillow, which comes with MLflow.  The servers run on free ports of loopback; the browser reaches
+nothing else.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
+
+from PIL import Image
 
 from flows.cli.servers import links
 from kgqa_core.runs.records import newest_run
@@ -29,13 +33,16 @@ from tests.support.kgqa_serve import served
 GRAPH = "docs/quickstart/europe.ttl"
 STATEMENT = "SELECT key, kind, popularity FROM entities ORDER BY popularity DESC"
 ENTITY = "https://example.org/europe/Slovenia"
-WIDE, PHONE = (1040, 900), (390, 844)
+WIDE, PHONE, UIS_WIDTH = (1040, 900), (390, 844), 1440
 ASKED = (
-    ("ask", WIDE, "Which countries border both France and Germany?", "Proof"),
-    ("declined", WIDE, "Who is the president of Iceland?", "Not in this graph"),
-    ("phone", PHONE, "Which countries border both France and Germany?", "Proof"),
+    ("ask", WIDE, ("Which countries border both France and Germany?",), "Proof"),
+    ("declined", WIDE, ("Who is the president of Iceland?",), "Not in this graph"),
+    ("not-understood", WIDE, ("Which landlocked countries border Germany?",), "I did not understand"),
+    ("unsure", WIDE, ("What is the size of the city of Rome?",), "I am not sure"),
+    ("conversation", WIDE, ("What is the capital of France?", "and of Spain?", "its population"), "3255944"),
+    ("phone", PHONE, ("Which countries border both France and Germany?",), "Proof"),
 )
-"""Name of the picture, size of the window, question, and a word that its answer shows."""
+"""Name of the picture, size of the window, questions one after the other, and a word that the last answer shows."""
 BOXES = "[...document.querySelectorAll('main details, main .card')]"
 BOTTOM = f"Math.max(...{BOXES}.map(one => one.getBoundingClientRect().bottom))"
 MARGIN, MOST_HEIGHT, UI_SECONDS = 40, 1250, 8
@@ -48,12 +55,12 @@ def main(out: Path, demo: Path | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder, Browser(Path(folder) / "log", size=WIDE) as browser:
         with served(Path(folder) / "home", "--kg", GRAPH) as server:
             address = server.url
-            _ask(browser, address, ASKED[0][2], ASKED[0][3])  # the first answer is a slow one
+            _ask(browser, address, *ASKED[0][2:])  # the first answer is a slow one
             for dark in (False, True):
                 colours = "dark" if dark else "light"
-                for name, size, question, word in ASKED:
+                for name, size, questions, word in ASKED:
                     browser.emulate(*size, dark=dark)
-                    _ask(browser, address, question, word)
+                    _ask(browser, address, questions, word)
                     _whole(browser, out / f"{name}-{colours}.png", size, dark=dark)
                 browser.emulate(*WIDE, dark=dark)
                 _fresh(browser, address)
@@ -85,11 +92,12 @@ def _uis(browser: Browser, out: Path, home: Home) -> None:
             wait_for(known.exists, "the UIs did not start", PICTURE_SECONDS)
             pages, login = links(record), quote(ensure_auth_string(home.root), safe=":")
             metrics = pages["MLflow UI"].replace("?", "/system-metrics?", 1)
-            for name, page, *words in (
-                ("mlflow-runs", pages["All runs"], "Run Name"), ("mlflow-system", metrics, "cpu_utilization"),
-                ("prefect-run", pages["Prefect UI"], "Completed"),
-            ):  # fmt: skip
-                browser.emulate(*WIDE)
+            for name, height, page, *words in (
+                ("mlflow-runs", 480, pages["All runs"], "Run Name", "answers/wrong"),
+                ("mlflow-system", 780, metrics, "cpu_utilization"),
+                ("prefect-run", 780, pages["Prefect UI"], "Completed"),
+            ):
+                browser.emulate(UIS_WIDTH, height)
                 browser.open(f"{page.partition('/#')[0].partition('/runs')[0]}{LOGIN}#{login}")
                 time.sleep(UI_SECONDS)  # the page logs in by a request of its own
                 browser.open(page, *words)
@@ -113,28 +121,38 @@ def _fresh(browser: Browser, address: str) -> None:
     browser.open(address, "in your own words")
 
 
-def _ask(browser: Browser, address: str, question: str, word: str) -> None:
+def _ask(browser: Browser, address: str, questions: Sequence[str], word: str) -> None:
     _fresh(browser, address)
-    browser.fill("#question", question)
-    browser.press("Enter")
-    browser.wait(word)
-    if word == "Proof":
+    for number, question in enumerate(questions):
+        browser.fill("#question", question)
+        browser.press("Enter")
+        browser.count(".past", number)
+        _until(browser, "!!document.querySelector('.turn:not(.waiting)')")
+    if "Proof" in browser.wait(word):
         browser.count(".node")
     _stand(browser)
 
 
 def _stand(browser: Browser) -> None:
-    """Waits until the picture of the graph stands still, where there is one."""
-    until = time.monotonic() + PICTURE_SECONDS
-    moving = "document.querySelector('.picture') && document.querySelector('.picture').dataset.still !== 'true'"
-    while browser.run(moving) and time.monotonic() < until:
-        time.sleep(0.1)
+    """Waits until the pictures of the graph stand still, where there are some."""
+    _until(browser, "[...document.querySelectorAll('.picture')].every(one => one.dataset.still === 'true')")
     browser.run("document.activeElement.blur(); scrollTo(0, 0)")
 
 
+def _until(browser: Browser, condition: str) -> None:
+    until = time.monotonic() + PICTURE_SECONDS
+    while not browser.run(condition) and time.monotonic() < until:
+        time.sleep(0.1)
+
+
 def _take(browser: Browser, path: Path) -> None:
-    """Writes a picture and says its size."""
-    size = browser.picture(path, still=0.5).stat().st_size
+    """Writes a picture with at most 256 colours and says its size."""
+    browser.picture(path, still=0.5)
+    with Image.open(path) as picture:
+        picture.convert("RGB").quantize(method=Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE).save(
+            path, optimize=True
+        )
+    size = path.stat().st_size
     sys.stdout.write(f"{path.name}: {size // 1000} kB\n")
     if size > MOST_BYTES:
         raise SystemExit(f"{path} has {size} bytes, more than {MOST_BYTES}")

@@ -287,8 +287,9 @@ def refusal_text(reply: Mapping[str, Any]) -> str:
 
 def _offer(number: int, reading: Mapping[str, Any]) -> str:
     """A reading in a line: `2. the largest city of Norland: Oster (0.21)`."""
-    shown = list(reading["answers"])
-    found = ", ".join(shown) or "none"
-    more = f" and {reading['rows'] - len(shown):,} more" if reading["rows"] > len(shown) > 0 else ""
-    sure = "" if reading["confidence"] is None else f" ({floor(100 * reading['confidence']) / 100:.2f})"
-    return f"{number}. {reading['words']}: {found}{more}{sure}"
+    listed = list(reading["answers"])
+    found = ", ".join(listed) or "none"
+    more = f" and {reading['rows'] - len(listed):,} more" if reading["rows"] > len(listed) > 0 else ""
+    sure = reading["confidence"]
+    shown = "" if sure is None else " (< 0.01)" if 0 < sure < 0.01 else f" ({floor(100 * sure) / 100:.2f})"
+    return f"{number}. {reading['words']}: {found}{more}{shown}"

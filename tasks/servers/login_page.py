@@ -18,13 +18,15 @@ return new Promise(done => {
   const request = new XMLHttpRequest();
   request.open("GET", "/version", true, typed.slice(0, cut), typed.slice(cut + 1));
   request.onloadend = () => done(request.status === 200);
-  if (!localStorage.getItem("mlflow.workflowType_v1"))
-    localStorage.setItem("mlflow.workflowType_v1", '"machine_learning"');
+  const settings = {"workflowType_v1": '"machine_learning"', "assistant.fab.autoOpenedOnFirstLoad_v1": "true"};
+  for (const [key, value] of Object.entries(settings))
+    localStorage.getItem("mlflow." + key) ?? localStorage.setItem("mlflow." + key, value);
   request.send();
 });
 """
 """The browser keeps a login of HTTP for the origin until it is closed; a cookie would go to every port of the host.
-MLflow's pages start with those of runs, not of chat traces."""
+MLflow's pages start with those of runs, not of chat traces, and its assistant opens when it is clicked, not by itself
+over a quarter of the window."""
 
 HTML = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Log in</title><meta name="referrer" content="no-referrer">

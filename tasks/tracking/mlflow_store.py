@@ -303,7 +303,7 @@ class MlflowStore:
 
     def _open_experiment(self, home: Home) -> str:
         columns = [f"metrics.`answers/{name}`" for name in HEADLINES]
-        tags = {KIND: MODELS, VIEW_TAG: json.dumps({"selectedColumns": [*columns, "attributes.`Description`"]})}
+        tags = {KIND: MODELS, VIEW_TAG: json.dumps({"selectedColumns": columns})}
         experiment = self._client.get_experiment_by_name(EXPERIMENT)
         if experiment is not None:
             from mlflow.exceptions import MlflowException

@@ -328,6 +328,7 @@ def test_both_uis_show_their_runs_after_the_login(browser: Browser, ui: Ui, tmp_
     browser.picture(tmp_path / "prefect.png", still=0.5)
     browser.open(f"{ui.mlflow}/#/experiments/1", "pipeline atlas")
     assert "workflowType=machine_learning" in browser.run("location.href")
+    assert "Ask a question" not in browser.text(), "MLflow's assistant opens when it is clicked"
     browser.picture(tmp_path / "mlflow.png", still=0.5)
 
 

@@ -132,7 +132,7 @@ function notHere(turn, actions) {
   const readings = served.readings ?? [];
   const offer = (one, index) => el("li", {}, el("button", {type: "button", class: "plain reading", title: "Show this answer with its proof", onclick: () => actions.again(turn, {reading: index + 1, words: one.words})},
     el("span", {}, name(one.words, 300)), el("span", {class: "strong"}, name(one.answers.join(", ") || "none", 300), one.rows > one.answers.length && one.answers.length ? ` and ${count(one.rows - one.answers.length, "more", "more")}` : ""),
-    el("span", {class: "soft"}, typeof one.confidence === "number" ? percent(Math.floor(100 * one.confidence) / 100) : "")));
+    el("span", {class: "soft"}, typeof one.confidence === "number" ? atMost(one.confidence) : "")));
   const meant = one => el("p", {}, say(one.words), ": did you mean ", turn.question.includes(one.words) ? el("button", {type: "button", class: "plain small", onclick: () => actions.again(turn, {question: turn.question.replace(one.words, () => one.name)})}, name(one.name, 80)) : say(one.name),
     "? ", actions.naming ? el("button", {type: "button", class: "plain small", onclick: event => named(event.target, one)}, "Always read it so") : "", el("span", {class: "soft"}, " As a line of the names file: "), el("code", {}, visible(one.line, 300)));
   const renamed = change => actions.again(turn, {named: change});
@@ -149,12 +149,14 @@ function notHere(turn, actions) {
     ...(readings.length ? [el("p", {}, declined === UNREAD ? "Without these words it may mean:" : "It may mean one of these:"), el("ol", {class: "readings"}, readings.map(offer))] : []), teach, anyway].filter(Boolean);
 }
 
+/** A confidence in percent, rounded down so that it does not look like the least that an answer needs. */
+function atMost(confidence) { return percent(confidence < 0.01 ? confidence : Math.floor(100 * confidence) / 100); }
+
 function verdict(turn) {
   const {served} = turn, parts = [], least = served.min_confidence, withheld = served.answerable === false, unsure = served.declined === UNSURE;
   const known = typeof served.confidence === "number" && served.calibrated;
   if (known && (!withheld || unsure)) {  // of the answer, given or withheld
-    const shown = withheld ? Math.floor(100 * served.confidence) / 100 : served.confidence;
-    parts.push(el("span", {class: "confidence"}, svgBar(served.confidence, least), el("span", {}, `confidence ${withheld ? "of the best answer " : ""}${percent(shown)}`),
+    parts.push(el("span", {class: "confidence"}, svgBar(served.confidence, least), el("span", {}, `confidence ${withheld ? "of the best answer " : ""}${withheld ? atMost(served.confidence) : percent(served.confidence)}`),
       el("span", {class: "soft"}, least ? `needs ${percent(least)}` : "")));
   } else if (served.calibrated === false && !withheld) parts.push(el("span", {class: "soft"}, "confidence not calibrated"));
   if (served.road) parts.push(el("span", {class: "badge", title: "Which part of the answerer proposed the form"}, ROADS[served.road] ?? `found by ${visible(served.road, 40)}`));

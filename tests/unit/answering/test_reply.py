@@ -38,6 +38,8 @@ def test_a_decline_is_of_one_of_three_kinds_which_its_record_its_text_and_a_tabl
     assert refusal_text(unsure.to_dict()) == f"I am not sure (confidence 0.21, needs 0.40): {MARKUP}"
     shown = "I am not sure (confidence 0.21, needs 0.40)\n1. who leads it: A, B and 1 more (0.21)"
     assert offered.decline == refusal_text(offered.to_dict()) == shown
+    unlikely = replace(offered, readings=(replace(offered.readings[0], confidence=0.004),))
+    assert str(unlikely.decline).endswith("who leads it: A, B and 1 more (< 0.01)")
     unread = refusal_text(replace(offered, reason=UNREAD, missing="old").to_dict())
     assert (
         unread
