@@ -39,7 +39,12 @@ ASKED = (
     ("declined", WIDE, ("Who is the president of Iceland?",), "Not in this graph"),
     ("not-understood", WIDE, ("Which landlocked countries border Germany?",), "I did not understand"),
     ("unsure", WIDE, ("What is the size of the city of Rome?",), "I am not sure"),
-    ("conversation", WIDE, ("What is the capital of France?", "and of Spain?", "its population"), "population of capital of Spain"),
+    (
+        "conversation",
+        WIDE,
+        ("What is the capital of France?", "and of Spain?", "its population"),
+        "population of capital of Spain",
+    ),
     ("phone", PHONE, ("Which countries border both France and Germany?",), "Proof"),
 )
 """Name of the picture, size of the window, questions one after the other, and a word that the last answer shows."""

@@ -68,7 +68,7 @@ def answers_in(printed: str) -> list[str] | None:
     text = " ".join(head)
     if any(words in text for words in ("not in this graph: ", "I did not understand ", "I am not sure ")):
         return None
-    text = re.sub(r"^linked .*\(ρ \d\.\d\d\)\s+", "", text)
+    text = re.sub(r"^linked .*\((?:ρ|link score) \d\.\d\d\)\s+", "", text)
     return AFTER_ANSWER.split(text, maxsplit=1)[0].split(", ")
 
 

@@ -197,7 +197,7 @@ def diff(
 def dkg(
     session: JsonSession,
     kg: Annotated[Path, typer.Argument(help="Graph folder.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder to write the differentiable KG to.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder to write the arrays to.")],
     old_dkg: Annotated[
         Path | None,
         typer.Option(
@@ -206,7 +206,7 @@ def dkg(
     ] = None,
     force: ForceOption = False,
 ) -> None:
-    """Export the differentiable KG of a graph folder, sharing the files of an older one that are equal."""
+    """Export a graph folder as the sparse arrays that training reads (DKG), sharing equal files of an older export."""
     session.start_logging()
     without_pandas()
     from flows.cli.graph_folders import export_folder

@@ -120,12 +120,12 @@ def confidence_text(reply: Mapping[str, Any]) -> str:
 
 
 def _linked_line(topics: Sequence[Mapping[str, Any]]) -> VisibleText:
-    """`linked France (ρ 0.61)`, with the words that it was found by where they are others."""
+    """`linked France (link score 0.61)`, with the words that it was found by where they are others."""
     line = VisibleText("linked ", style="dim")
     for index, topic in enumerate(topics):
         answer_text = "" if topic["mention"] == topic["name"] else f" by “{topic['mention']}”"
         line.append(", " if index else "").append(topic["name"], style="bold not dim")
-        line.append(f"{answer_text} (ρ {topic['rho']:.2f})")
+        line.append(f"{answer_text} (link score {topic['rho']:.2f})")
     return line
 
 

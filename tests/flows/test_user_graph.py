@@ -76,7 +76,7 @@ def test_ask_answers_with_facts(own: tuple[Path, Outcome]) -> None:
     texts = [[fact["text"] for fact in told["facts"]] for told in (found.json, reply)]
     assert texts[0] == texts[1]  # scores differ: the start weighs ρ
     shown = forked_kgqa(*ask)
-    assert shown.out.splitlines()[0].startswith(f"linked {linked['name']} (ρ {linked['rho']:.2f})")
+    assert shown.out.splitlines()[0].startswith(f"linked {linked['name']} (link score {linked['rho']:.2f})")
 
 
 def test_ask_about_nothing_known_says_so(own: tuple[Path, Outcome]) -> None:

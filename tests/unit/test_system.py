@@ -93,9 +93,9 @@ def test_topics_that_mean_too_many_entities_are_refused(system: System, monkeypa
 def test_the_first_line_says_what_was_linked_and_how_surely(system: System) -> None:
     linked = {**system.ask("What is the capital of Avalonia?").to_dict(), "seconds": 0.1}
     rho = linked["topics"][0]["rho"]
-    assert str(ask_tables(linked)[0]) == f"linked Avalonia (ρ {rho:.2f})"
+    assert str(ask_tables(linked)[0]) == f"linked Avalonia (link score {rho:.2f})"
     folded = {**system.ask("what is the capital of ZWEIBRUCKEN").to_dict(), "seconds": 0.1}
-    assert str(ask_tables(folded)[0]).startswith("linked Zweibrücken by “ZWEIBRUCKEN” (ρ ")
+    assert str(ask_tables(folded)[0]).startswith("linked Zweibrücken by “ZWEIBRUCKEN” (link score ")
     told = {**system.ask("What?", ["Avalonia"]).to_dict(), "seconds": 0.1}
     assert "linked" not in str(ask_tables(told)[0])
 

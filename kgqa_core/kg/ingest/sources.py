@@ -124,7 +124,9 @@ def _check(path: Path) -> None:
         if not folder.is_dir():
             raise KgInputError(f"there is no graph file {path}: the folder {folder} does not exist; check the path")
         near = nearest(path.name, [p.name for p in folder.iterdir()], cutoff=0.4)
-        raise KgInputError(f"there is no graph file {path}{near or f'; check the name: {folder} holds none like it'}")
+        raise KgInputError(
+            f"there is no graph file {path}{near or ', and nothing like it in its folder; check the name'}"
+        )
     try:
         with file.open("rb") as stream:
             stream.read(1)

@@ -241,11 +241,13 @@ class _Guess:
                   if c != typed and not each.omit and (c in foreign or each.datatype == ENTITY_DATATYPE)]  # fmt: skip
         values = [c if each.datatype == "string" else f"{c} ({each.datatype})" for c, each in columns.items()
                   if c not in foreign and not each.omit and each.datatype != ENTITY_DATATYPE]  # fmt: skip
+        named = f"key {' + '.join(key) or 'its line, for no columns identify a row'}{seen}, name "
+        named += " + ".join(names) or "its type and key"
+        if names == key and len(key) == 1:
+            named = f"key and name in the column {key[0]}{seen}"
         self.notes.append(
-            f"{file} is read as a table, a row as one {kind or f'thing of the type in {typed}'}: key "
-            f"{' + '.join(key) or 'its line, for no columns identify a row'}{seen}, name "
-            f"{' + '.join(names) or 'its type and key'}, relations to things {', '.join(things) or 'none'}, values "
-            f"{', '.join(values) or 'none'}"
+            f"{file} is read as a table, a row as one {kind or f'thing of the type in {typed}'}: {named}, "
+            f"relations to things {', '.join(things) or 'none'}, values {', '.join(values) or 'none'}"
         )
         prefix = self.tables[name].prefix
         prefix = prefix if prefix != f"{name}/" else None

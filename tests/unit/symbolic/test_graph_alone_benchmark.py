@@ -41,7 +41,7 @@ Answered by  auto, HopPath facts: labels 3 (100.0 % exact); 2 declined
 Report       file:///somewhere/home/runs/1/report.html
 """
 ANSWERED = """\
-linked Biba Suma (ρ 0.46)
+linked Biba Suma (link score 0.46)
 Bubofa Ltd, Vimo Ltd   confidence 1.00, about Biba Suma, 0.31 s
 by (JOIN founded_by <Biba Suma>)
 Proof
@@ -51,7 +51,7 @@ Proof
 └─────────────────────────────────────┘
 """
 DECLINED = """\
-linked Mevetu (ρ 0.43)
+linked Mevetu (link score 0.43)
 not in this graph: no such relation: mayor (nearest: based_in of), confidence 1.00   about Mevetu,
 0.35 s
 """
@@ -88,7 +88,10 @@ def test_of_a_long_proof_the_first_triples_are_shown() -> None:
         (ANSWERED, ["Bubofa Ltd", "Vimo Ltd"]),
         (DECLINED, None),
         ("not in this graph: entity not found: Acme\nLtd   0.1 s", None),
-        ("linked A (ρ 0.40), B by “b” (ρ 0.30)\nyes\nabout A, B, 0.1 s\ncomputed yes by (IS A)", ["yes"]),
+        (
+            "linked A (link score 0.40), B by “b” (link score 0.30)\nyes\nabout A, B, 0.1 s\ncomputed yes by (IS A)",
+            ["yes"],
+        ),
         ("Paris   0.01 s", ["Paris"]),
         ("Paris   confidence not calibrated, 0.01 s", ["Paris"]),
     ],

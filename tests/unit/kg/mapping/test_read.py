@@ -221,7 +221,7 @@ def test_one_table_alone_is_read_by_a_guess_that_one_line_says(tmp_path, caplog)
         (note,) = store.meta["tables"]["notes"]
         assert store.entity_keys(store.resolve(["Ana Novak"])["Ana Novak"]) and store.meta["counts"]["types"] == 1
     assert note == (
-        "data.csv is read as a table, a row as one employee: key Employee, name Employee, relations to things "
+        "data.csv is read as a table, a row as one employee: key and name in the column Employee, relations to things "
         "Department, values Salary (decimal), Start date (date); to change it: `kgqa kg map data.csv > map.yaml`, edit "
         "that, add `--map map.yaml`"
     )
