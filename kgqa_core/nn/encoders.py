@@ -67,9 +67,9 @@ class Reader:
         encodings = self.tokenizer.encode_batch(list(texts), add_special_tokens=not bare)
         return [encoding.ids or [self.pad] for encoding in encodings]
 
-    def batch(self, rows: Sequence[Sequence[int]], length: int | None = None) -> tuple[Tensor, Tensor]:
-        """ids [batch, length] padded to `length` or the longest row, and mask [batch, length] with 1 at real tokens."""
-        length = length or max(len(row) for row in rows)
+    def batch(self, rows: Sequence[Sequence[int]], least: int = 0) -> tuple[Tensor, Tensor]:
+        """ids [batch, length] padded to the longest row, or to `least`, and mask [batch, length], 1 at real tokens."""
+        length = max(least, *(len(row) for row in rows))
         ids = torch.full((len(rows), length), self.pad, dtype=torch.long)
         mask = torch.zeros((len(rows), length), dtype=torch.long)
         for index, row in enumerate(rows):

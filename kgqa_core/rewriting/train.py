@@ -145,15 +145,12 @@ def inputs(pairs: Pairs, part: list[int], reader: HFModel, device: torch.device)
     Causal: prompt and target in one row, scores from the first target on.  Seq2seq: prompt to the encoder.
     """
     prompts, targets = [pairs.prompts[index] for index in part], [pairs.targets[index] for index in part]
+    rows = prompts if reader.seq2seq else [prompt + target for prompt, target in zip(prompts, targets, strict=True)]
+    ids, mask = _padded(rows, reader.pad), _padded([[1] * len(row) for row in rows], 0)
     if reader.seq2seq:
         labels = _padded(targets, IGNORED)
-        ids = _padded(prompts, reader.pad)
-        mask = _padded([[1] * len(prompt) for prompt in prompts], 0)
         given: dict[str, Any] = {"labels": labels}
     else:
-        rows = [prompt + target for prompt, target in zip(prompts, targets, strict=True)]
-        ids = _padded(rows, reader.pad)
-        mask = _padded([[1] * len(row) for row in rows], 0)
         after = [[IGNORED] * (len(prompt) - 1) + target for prompt, target in zip(prompts, targets, strict=True)]
         first = min(len(prompt) for prompt in prompts) - 1
         labels = _padded(after, IGNORED)[:, first:]
@@ -165,11 +162,8 @@ def inputs(pairs: Pairs, part: list[int], reader: HFModel, device: torch.device)
 
 
 def _padded(rows: list[list[int]], value: int) -> Tensor:
-    width = max(len(row) for row in rows)
-    out = torch.full((len(rows), width), value)
-    for index, row in enumerate(rows):
-        out[index, : len(row)] = torch.tensor(row)
-    return out
+    tensors = [torch.tensor(row, dtype=torch.long) for row in rows]
+    return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=value)
 
 
 LOG_STEPS = 10

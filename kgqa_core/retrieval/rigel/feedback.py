@@ -18,6 +18,7 @@ from kgqa_core.datasets.files.question import read_questions
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.paths import relation_ids
 from kgqa_core.metrics.text import GoldAnswers, contains
+from kgqa_core.retrieval.retrieved import read_retrieved
 from kgqa_core.store.tables import read_frame
 from kgqa_core.types import Fact, Question
 from kgqa_core.workspace import Workspace
@@ -43,7 +44,7 @@ def gather(
     """
     graph = Dkg.open(dkg)
     outputs, without = _outputs(answers), _outputs(bare) if bare is not None else {}
-    retrieved = _facts(facts)
+    retrieved = read_retrieved(facts, outputs)
     rows: list[tuple[Any, ...]] = []
     counts = {"answered": 0, "right": 0, "right_without_facts": 0, "with_paths": 0}
     for question in read_questions(questions):
@@ -57,7 +58,7 @@ def gather(
         if question.id in without and contains(gold, without[question.id]):
             counts["right_without_facts"] += 1
             continue
-        paths = chains(graph, question, retrieved.get(question.id, []))
+        paths = chains(graph, question, retrieved[question.id].facts if question.id in retrieved else ())
         counts["with_paths"] += bool(paths)
         total = sum(paths.values())
         for (topic, path), weight in sorted(paths.items()):
@@ -127,11 +128,3 @@ def read_feedback(
 def _outputs(folder: Path) -> dict[str, str]:
     frame = read_frame(folder / "answers.parquet", ["question", "output"])
     return dict(zip(frame["question"].to_list(), frame["output"].to_list(), strict=True))
-
-
-def _facts(folder: Path) -> dict[str, list[Fact]]:
-    columns = ["question", "rank", "score", "hop", "triple", "direction"]
-    facts: dict[str, list[Fact]] = {}
-    for question, *fact in read_frame(folder / "facts.parquet", columns).sort("question", "rank").rows():
-        facts.setdefault(question, []).append(Fact(*fact))
-    return facts

@@ -75,11 +75,7 @@ class TrainedRanker:
         length: int = 0,
     ) -> torch.Tensor:
         """Logits of pairs as token ids, padded to `length` or more.  questions: of each pair, for its graph."""
-        ids, mask = self.reader.batch(rows)
-        if ids.shape[1] < length:
-            more = (0, length - ids.shape[1])
-            ids = torch.nn.functional.pad(ids, more, value=self.reader.pad)
-            mask = torch.nn.functional.pad(mask, more)
+        ids, mask = self.reader.batch(rows, length)
         device = device_of(self.network)
         ids, mask = ids.to(device), mask.to(device)
         if isinstance(self.network, PairNetwork):
