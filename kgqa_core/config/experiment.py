@@ -32,11 +32,26 @@ _LINKED = "@linked"
 
 
 @dataclass(frozen=True, slots=True)
-class RetrieverVariant:
-    """A retriever and the topics that it starts from, written `rigel` or `rigel@linked`."""
+class _FromTopics:
+    """What has a retriever and the topics that it starts from."""
 
     retriever: str
     topics: Topics = "gold"
+
+    @property
+    def variant(self) -> RetrieverVariant:
+        """The retriever and its topics; facts are collected under this name."""
+        return RetrieverVariant(self.retriever, self.topics)
+
+    @property
+    def linked(self) -> bool:
+        """Whether the retriever starts from linked topics."""
+        return self.topics == "linked"
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieverVariant(_FromTopics):
+    """A retriever and the topics that it starts from, written `rigel` or `rigel@linked`."""
 
     @classmethod
     def parse(cls, name: str) -> RetrieverVariant:
@@ -46,18 +61,11 @@ class RetrieverVariant:
     def __str__(self) -> str:
         return self.retriever + (_LINKED if self.topics == "linked" else "")
 
-    @property
-    def linked(self) -> bool:
-        """Whether it starts from linked topics."""
-        return self.topics == "linked"
-
 
 @dataclass(frozen=True, slots=True)
-class Knowledge:
+class Knowledge(_FromTopics):
     """What a language model reads, written `rigel@linked/triples`: whose facts, from which topics, in which format."""
 
-    retriever: str
-    topics: Topics = "gold"
     format: str = "triples"
 
     @classmethod
@@ -83,11 +91,6 @@ class Knowledge:
 
     def __str__(self) -> str:
         return f"{self.variant}/{self.format}"
-
-    @property
-    def variant(self) -> RetrieverVariant:
-        """The retriever and its topics; facts are collected under this name."""
-        return RetrieverVariant(self.retriever, self.topics)
 
     @property
     def short(self) -> str:
@@ -143,14 +146,12 @@ class Answerer:
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
+class Experiment(_FromTopics):
     """What a score belongs to, written `rigel@linked/triples/openai:gpt@endpoint`.
 
     format and answerer are `-` where a retriever is scored alone; `linked/-/-` is linking itself.
     """
 
-    retriever: str
-    topics: Topics = "gold"
     format: str = "-"
     answerer: str = "-"
 
@@ -163,16 +164,6 @@ class Experiment:
 
     def __str__(self) -> str:
         return f"{self.variant}/{self.format}/{self.answerer}"
-
-    @property
-    def variant(self) -> RetrieverVariant:
-        """The retriever and its topics."""
-        return RetrieverVariant(self.retriever, self.topics)
-
-    @property
-    def linked(self) -> bool:
-        """Whether its retriever starts from linked topics."""
-        return self.topics == "linked"
 
     @property
     def alone(self) -> bool:

@@ -231,12 +231,12 @@ def _labelled(line: str, where: str) -> LabelledAnswer:
 
 def agreement(
     labelled: Iterable[LabelledAnswer], model: str, llm: LlmOptions, *, cache: Path | None = None,
-    budget: Budget | None = None, monitor: Monitor = QUIET,
+    budget: Budget | None = None,
 ) -> JudgeAgreement:  # fmt: skip
     """How far the judge `model` agrees with labelled answers.  Raises as `verdicts` does."""
     rows = list(labelled)
     judge = load_model(model, llm, budget=budget)
-    results = verdicts(judge, [row.given for row in rows], llm, cache=cache, monitor=monitor)
+    results = verdicts(judge, [row.given for row in rows], llm, cache=cache)
     pairs = [(row.correct, one is True) for row, one in zip(rows, results, strict=True)]
     cells = tuple(pairs.count(pair) for pair in ((True, True), (True, False), (False, True), (False, False)))
     return JudgeAgreement(

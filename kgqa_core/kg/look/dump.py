@@ -27,7 +27,6 @@ from kgqa_core.kg.formats.rdf_quads import GRAPH_RELATION, REIFIES
 from kgqa_core.kg.sql import quoted
 from kgqa_core.kg.store import SCHEMA, KgStore
 from kgqa_core.kg.vocabulary import ALIAS, DESCRIPTION, LABEL, RDF, RDFS, SKOS, STRING, XSD
-from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.store.outputs import claim_file, claim_files
 
 _FORBIDDEN = [*map(chr, range(0x21)), *'<>"{}|^`\\']
@@ -122,7 +121,6 @@ def dump(
     format: str | None = None,
     base: str = BASE,
     force: bool = False,
-    monitor: Monitor = QUIET,
 ) -> dict[str, int]:
     """Writes the graph to a new file (or a folder, for Parquet) and returns rows by what they are.
 
@@ -139,15 +137,13 @@ def dump(
     if kind == "parquet":
         names = [f"{table}.parquet" for table in SCHEMA]
         with claim_files(out, names, inputs=inputs, force=force).writing() as folder:
-            return _parquet(store, folder, monitor)
+            return _parquet(store, folder)
     claim = claim_file(out, inputs=inputs, force=force)
     if kind in ("nt", "nq", "ttl", "jsonld"):
         quads, annotations = kind in ("nq", "jsonld"), kind in ("nq", "ttl")
         with claim.writing() as scratch, tempfile.TemporaryDirectory(dir=scratch.parent) as folder:
             flat = scratch if kind in ("nt", "nq") else Path(folder) / "graph.nq"
-            counts = _rdf(
-                store, flat, base, monitor, quads=quads, annotations=annotations, name_of_format=FORMATS[kind]
-            )
+            counts = _rdf(store, flat, base, quads=quads, annotations=annotations)
             if flat != scratch:
                 statements = ox.parse(path=str(flat), format=ox.RdfFormat.N_QUADS, lenient=True)
                 if quads:
@@ -158,10 +154,10 @@ def dump(
         return counts
     if not _any(store, "qualifiers"):
         with claim.writing() as scratch:
-            return _table(store, scratch, None, kind, monitor)
+            return _table(store, scratch, None, kind)
     qualifiers = claim_file(out.with_name(f"{out.stem}.qualifiers.{kind}"), inputs=inputs, force=force)
     with claim.writing() as scratch, qualifiers.writing() as beside:
-        return _table(store, scratch, beside, kind, monitor)
+        return _table(store, scratch, beside, kind)
 
 
 def _format(out: Path, format: str | None) -> str:
@@ -172,11 +168,9 @@ def _format(out: Path, format: str | None) -> str:
     return kind
 
 
-def _parquet(store: KgStore, folder: Path, monitor: Monitor) -> dict[str, int]:
-    counts = {}
-    for number, table in enumerate(SCHEMA):
-        monitor.progress(number, len(SCHEMA), f"writing {table}")
-        counts[table] = 0
+def _parquet(store: KgStore, folder: Path) -> dict[str, int]:
+    counts = dict.fromkeys(SCHEMA, 0)
+    for table in SCHEMA:
         reader = _batches(store, f"SELECT * FROM {table}")
         with pq.ParquetWriter(folder / f"{table}.parquet", reader.schema, compression="zstd") as writer:
             for batch in reader:
@@ -185,7 +179,7 @@ def _parquet(store: KgStore, folder: Path, monitor: Monitor) -> dict[str, int]:
     return counts
 
 
-def _table(store: KgStore, scratch: Path, beside: Path | None, kind: str, monitor: Monitor) -> dict[str, int]:
+def _table(store: KgStore, scratch: Path, beside: Path | None, kind: str) -> dict[str, int]:
     counts = {"triples": 0, "qualifiers": 0}
     triples = f"SELECT {_KEYS} FROM {_TRIPLES} ORDER BY x.id"
     qualifiers = (
@@ -193,7 +187,6 @@ def _table(store: KgStore, scratch: Path, beside: Path | None, kind: str, monito
         "ORDER BY q.triple, q.statement, q.relation, q.value"
     )
     for name, sql, path in (("triples", triples, scratch), ("qualifiers", qualifiers, beside)):
-        monitor.progress(counts["triples"], max(1, store.counts()["triples"]), f"writing {name}")
         if path is None:
             continue
         with path.open("wb") as stream:
@@ -208,9 +201,7 @@ def _table(store: KgStore, scratch: Path, beside: Path | None, kind: str, monito
     return counts
 
 
-def _rdf(
-    store: KgStore, scratch: Path, base: str, monitor: Monitor, *, quads: bool, annotations: bool, name_of_format: str
-) -> dict[str, int]:
+def _rdf(store: KgStore, scratch: Path, base: str, *, quads: bool, annotations: bool) -> dict[str, int]:
     check_base(store, base)
     graph = (
         "(SELECT q.triple, q.statement, any_value(v.key) AS graph FROM qualifiers q JOIN entities v ON v.id = q.value "
@@ -238,7 +229,6 @@ def _rdf(
             f"{joined}ORDER BY ALL"
         )
     counts = dict.fromkeys(parts, 0)
-    total = max(1, sum(store.counts().get(name, 0) for name in parts))
     space = pl.lit(" ")
     with scratch.open("wb") as stream:
         for name, sql in parts.items():
@@ -259,7 +249,6 @@ def _rdf(
                     terms.append(pl.when(pl.col("graph").is_null()).then(pl.lit("")).otherwise(written))
                 stream.write(_lines(frame, pl.concat_str(*terms, pl.lit(" ."))))
                 counts[name] += frame.height
-                monitor.progress(min(sum(counts.values()), total), total, f"writing {name_of_format}")
     return counts
 
 

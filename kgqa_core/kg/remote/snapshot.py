@@ -14,7 +14,7 @@ from kgqa_core.config import KgOptions
 from kgqa_core.errors import PASSWORD, KgInputError, without_passwords
 from kgqa_core.kg.client.pass_folder import PassFolder
 from kgqa_core.kg.remote.api import RemoteSpec, host_of
-from kgqa_core.monitor import Log, Monitor
+from kgqa_core.monitor import Log
 from kgqa_core.store.artifacts import Home
 from kgqa_core.store.files import storage_faults, write_json
 
@@ -32,7 +32,7 @@ _looked: dict[Path, float] = {}
 """When this process last found a file young enough, or fetched it."""
 
 
-def snapshot(name: str, spec: RemoteSpec, options: KgOptions, monitor: Monitor | None = None) -> Path:
+def snapshot(name: str, spec: RemoteSpec, options: KgOptions) -> Path:
     """The file with the graph of a server: fetched now, unless it was within `kg.max_age` hours.
 
     A fetch that was cut off goes on with the next page.  Raises KgInputError, EndpointError, StorageError.
@@ -54,7 +54,7 @@ def snapshot(name: str, spec: RemoteSpec, options: KgOptions, monitor: Monitor |
         log.info("%s: its graph is fetched into %s", name, folder)
         started = time.monotonic()
         try:
-            counts = spec.fetch(name, options, passes, scratch, monitor or Log(every=PROGRESS))
+            counts = spec.fetch(name, options, passes, scratch, Log(every=PROGRESS))
             os.replace(scratch, file)
         finally:
             with contextlib.suppress(FileNotFoundError):
