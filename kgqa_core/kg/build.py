@@ -233,7 +233,7 @@ def fill_tables(
     counts |= encode(connection, staging)
     if not options.literal:
         counts |= made_names.name_blank_nodes(connection, options)
-    counts |= interpret.finish(connection, options, staged, monitor)
+    counts |= interpret.finish(connection, options, monitor)
     if derived:
         made_names.name_classes(connection, options)
     counts["statements"] = staged.statements + staged.rejects + staged.filtered - dropped

@@ -16,7 +16,7 @@ import re
 
 from kgqa_core.kg.vocabulary import STRING, XSD
 
-INTEGER, DECIMAL, DOUBLE, FLOAT = (XSD + name for name in ("integer", "decimal", "double", "float"))
+INTEGER, DECIMAL, DOUBLE = (XSD + name for name in ("integer", "decimal", "double"))
 DATE, YEAR, MONTH, DATE_TIME = (XSD + name for name in ("date", "gYear", "gYearMonth", "dateTime"))
 
 MACHINE_ID = re.compile(r"[mg]\.[0-9a-z_]+")

@@ -77,7 +77,7 @@ def generate(
     texts = write_texts(graphs_by_prompt, teacher, options, llm, seed=seed, cache=responses, monitor=workspace.monitor)
     del teacher
     reader = load_model(options.qa_model, llm, budget=workspace.budget)
-    answers = feedback(graphs, texts, reader, options, llm, responses, workspace.monitor)
+    answers = feedback(graphs, texts, reader, options, responses, workspace.monitor)
     rows = _rows(graphs, texts, answers, options, reader.name)
     identities = {graph.question.id: graph.identity for graph in graphs}
     split_dev(rows, [identities[row["question"]] for row in rows], options.dev_share, seed)
@@ -114,7 +114,7 @@ def generate(
 
 def feedback(
     graphs: Sequence[GoldGraph], texts: Mapping[str, Sequence[TeacherText]], reader: Any, options: CorpusOptions,
-    llm: LlmOptions, cache: Any, monitor: Monitor,
+    cache: Any, monitor: Monitor,
 ) -> dict[str, dict[int, Judged]]:  # fmt: skip
     """The QA model's answers, by question and candidate: the best text of every question, then the next of those that
     it did not answer from."""
@@ -131,7 +131,7 @@ def feedback(
         what = "QA answers" if turn == 0 else f"QA answers, text {turn + 1}"
         pairs = [(question, candidate.text) for question, candidate in wanted]
         for (question, candidate), answer in zip(
-            wanted, judge(reader, pairs, llm, cache=cache, monitor=monitor, what=what), strict=True
+            wanted, judge(reader, pairs, cache=cache, monitor=monitor, what=what), strict=True
         ):
             answers[question.id][candidate.number] = answer
     return answers

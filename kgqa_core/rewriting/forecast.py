@@ -40,7 +40,7 @@ def plan_corpus(
         reader = Recorder("corpus/qa", options.qa_model, llm, end, assumed, reads=teachers)
         teacher = teachers[0] if teachers else None
         texts = write_texts(one_each(graphs, options), teacher, options, llm, seed=seed, cache=responses)
-        feedback(graphs, texts, reader, options, llm, responses, QUIET)
+        feedback(graphs, texts, reader, options, responses, QUIET)
         return [*teachers, reader]
 
     return recorded(record)
@@ -74,7 +74,7 @@ def pilot_corpus(
     )  # fmt: skip
     if at_endpoint(options.qa_model):
         best_only = options.model_copy(update={"candidates": 1})
-        feedback(graphs, texts, load(options.qa_model), best_only, llm, responses, workspace.monitor)
+        feedback(graphs, texts, load(options.qa_model), best_only, responses, workspace.monitor)
 
 
 def _gold_graphs(kg: Path, dkg: Path, questions: Path, options: CorpusOptions, seed: int) -> tuple[GoldGraph, ...]:

@@ -125,8 +125,8 @@ def write_texts(
 
 
 def judge(
-    model: LanguageModel, wanted: Sequence[tuple[Question, str]], llm: LlmOptions, *,
-    cache: ResponseCache | None = None, monitor: Monitor = QUIET, what: str = "QA answers",
+    model: LanguageModel, wanted: Sequence[tuple[Question, str]], *, cache: ResponseCache | None = None,
+    monitor: Monitor = QUIET, what: str = "QA answers",
 ) -> list[Judged]:  # fmt: skip
     """What the QA model answers to each question from its text, in order.
 

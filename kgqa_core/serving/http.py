@@ -202,7 +202,6 @@ def _application(
 
 
 DESCRIPTION = "Answers to questions from a knowledge graph, with their proof and confidence, or why there is none."
-Show, Tell = Callable[..., Iterator[str]], OnStep | None
 STREAM: dict[int | str, Any] = {200: {"content": {"text/event-stream": {}}}}
 WAITS = (400, 503, 504)
 STATUSES = {

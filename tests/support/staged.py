@@ -77,7 +77,7 @@ def graph(path: Path, options: KgOptions, *args: Any, monitor: Monitor = QUIET, 
         staged = stage(connection, *args, **kwargs)
         counts = interpret.select(connection, options, staged, monitor)
         encode(connection, counts)
-        counts |= interpret.finish(connection, options, staged, monitor)
+        counts |= interpret.finish(connection, options, monitor)
         meta = {"schema_version": SCHEMA_VERSION, "name": options.name, "counts": counts}
         write_meta(connection, "kg", meta | {"languages": [lang.casefold() for lang in options.languages]})
         connection.execute("DETACH kg")

@@ -150,7 +150,6 @@ class _Reading:
         self._marks: list[tuple[int, int]] = [(0, 1)]  # statements parsed before, line reached then
         self._nodes = BlankNodes(source.label)
         self._parser: ox.QuadParser | None = None
-        self._begin = 0  # where the parser began
 
     def batches(self) -> Iterator[StatementBatch | SpanBatch]:
         """The statements in pieces."""

@@ -162,7 +162,7 @@ class _Entailment:
         self._merge_same()
         declared = self._instances(PROPERTY_TYPES)
         axioms = self._property_axioms()
-        facts = self._structures(declared)
+        facts = self._structures()
         self._declarations()
         self._derive_properties(axioms)
         self._insert(facts)
@@ -303,7 +303,7 @@ class _Entailment:
                 break
         return came
 
-    def _structures(self, declared: set[int]) -> list[tuple[int, int, int, str, str]]:
+    def _structures(self) -> list[tuple[int, int, int, str, str]]:
         """Takes lists, class expressions and other constructs out; the statements that they make."""
         run = self.connection.execute
         present = [self.tids[key] for key in (*CONSTRUCTS, *LISTS) if key in self.tids]

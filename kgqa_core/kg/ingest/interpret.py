@@ -105,9 +105,7 @@ def select(
     return counts
 
 
-def finish(
-    connection: duckdb.DuckDBPyConnection, options: KgOptions, staged: Staged, monitor: Monitor = QUIET
-) -> dict[str, int]:
+def finish(connection: duckdb.DuckDBPyConnection, options: KgOptions, monitor: Monitor = QUIET) -> dict[str, int]:
     """Fills types, subtypes, supertypes, qualifiers, bridges, filtered and page views of `kg`, and counts.
 
     Needs the tables that `select` made, `ids(tid, id)`, `relation_ids(tid, id)`, and the other tables of `kg` filled.

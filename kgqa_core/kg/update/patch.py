@@ -206,13 +206,13 @@ def patch(
             shut_out(connection, staging)
             create_tables(connection, "kg")
             workspace.monitor.progress(5, 100, "% · looking up what changed")
-            region = Region.of(connection, changes, meta, options)
+            region = Region.of(connection, changes, options)
             if repeated is not None:  # what the dump has and a filter leaves out is in the parts
                 run("DELETE FROM part.filtered")
             record, counts, pair = _build(connection, staging, region, meta, read, options, workspace.monitor)
             counts["duplicates"] += repeated or 0
             workspace.monitor.progress(30, 100, "% · changing the graph")
-            new_meta, summary = apply(workspace, connection, region, meta, record, counts, options, staging)
+            new_meta, summary = apply(workspace, connection, meta, record, counts, options, staging)
             if not new_meta["counts"]["triples"]:
                 raise no_triples(parts, counts["statements"])
             reading = what_was_read(connection, counts | new_meta["reading"])

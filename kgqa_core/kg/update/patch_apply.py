@@ -21,7 +21,7 @@ from kgqa_core.kg.sql import execute_with, in_pieces, number
 from kgqa_core.kg.store import SCHEMA, write_meta
 from kgqa_core.kg.update import diff, patch_kernels
 from kgqa_core.kg.update.patch_lists import LISTS, write_changes
-from kgqa_core.kg.update.patch_region import OWN, Region
+from kgqa_core.kg.update.patch_region import OWN
 from kgqa_core.workspace import Workspace
 
 Array = NDArray[Any]
@@ -36,7 +36,6 @@ ROWS = (*OWN, "relation_labels", "amends")
 def apply(
     workspace: Workspace,
     connection: duckdb.DuckDBPyConnection,
-    region: Region,
     meta: Mapping[str, Any],
     record: Mapping[str, Any],
     counts: Mapping[str, int],

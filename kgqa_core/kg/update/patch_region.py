@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
 import duckdb
 import polars as pl
@@ -44,9 +43,7 @@ class Region:
         self._ranked = False
 
     @classmethod
-    def of(
-        cls, connection: duckdb.DuckDBPyConnection, changes: pl.DataFrame, meta: Mapping[str, Any], options: KgOptions
-    ) -> Region:
+    def of(cls, connection: duckdb.DuckDBPyConnection, changes: pl.DataFrame, options: KgOptions) -> Region:
         """The part of the graph that is attached as `old`.
 
         changes: subject, predicate, object, literal, datatype, detail, rank, went.

@@ -158,7 +158,7 @@ def read_entity(entity: Any, line_of: LineOf, rows: Rows) -> None:
         if name in TEXTS:
             _texts(key, name, value, line_of, rows)
         elif name in CLAIMS:
-            _claims(key, name, value, line_of, rows)
+            _claims(key, value, line_of, rows)
         elif name in ("forms", "senses"):
             _parts(key, name, value, line_of, rows)
         elif name == "grammaticalFeatures":
@@ -205,7 +205,7 @@ def _texts(key: str, name: str, value: Any, line_of: LineOf, rows: Rows) -> None
                 rows.statements.append((key, predicate, text, LITERAL, "@" + code, None, 0))
 
 
-def _claims(key: str, name: str, value: Any, line_of: LineOf, rows: Rows) -> None:
+def _claims(key: str, value: Any, line_of: LineOf, rows: Rows) -> None:
     for property_, claims in _pairs(value):
         for claim in claims if isinstance(claims, list) else [claims]:
             try:
