@@ -1,19 +1,19 @@
 // A console that only reads: logical forms, SPARQL and SQL, with the limits of the server; the address has what is asked.
 
 import {BASE, announce, count, el, triple, visible} from "./dom.js";
-import {request} from "./api.js";
+import {get, request} from "./api.js";
 import {table, takeAlong} from "./table.js";
 
 const LANGUAGES = {
-  form: {name: "Logical form", example: "(COUNT (TYPE country))", note: "Names with spaces stand in <angle brackets>."},
-  sparql: {name: "SPARQL", example: "SELECT ?x WHERE { ?x <capital> <Paris> }", note: "A SELECT of one variable, or ASK, that a logical form can say; keys and one-word labels stand in <angle brackets>."},
-  sql: {name: "SQL", example: "SELECT key, kind FROM entities LIMIT 10", note: "DuckDB's SQL over the tables of the graph; SHOW TABLES lists them. Nothing can be changed."},
+  form: {name: "Logical form", example: type => `(COUNT (TYPE <${type}>))`, note: "Names with spaces stand in <angle brackets>."},
+  sparql: {name: "SPARQL", example: type => `SELECT ?x WHERE { ?x a <${type}> }`, note: "A SELECT of one variable, or ASK, that a logical form can say; keys and one-word labels stand in <angle brackets>."},
+  sql: {name: "SQL", example: () => "SELECT key, kind FROM entities LIMIT 10", note: "DuckDB's SQL over the tables of the graph; SHOW TABLES lists them. Nothing can be changed."},
 };
 
 export function consolePage(main, server) {
   if (!server.graph_view) { main.replaceChildren(el("p", {class: "bad"}, "The system that answers here reads no graph, so there is nothing to look up.")); return; }
   const asked = new URLSearchParams(location.search), given = Object.keys(LANGUAGES).find(one => asked.has(one)) ?? "form";
-  let pending = null;
+  let pending = null, type = "country";
   const language = el("select", {id: "language"}, Object.entries(LANGUAGES).map(([key, one]) => el("option", {value: key, selected: key === given || null}, one.name)));
   const input = el("textarea", {id: "statement", rows: 5, maxlength: 20_000, spellcheck: "false", autocomplete: "off", class: "code", "aria-describedby": "statement-note"});
   const rows = el("input", {id: "rows", type: "number", min: 1, max: 1000, value: "100"});
@@ -21,7 +21,8 @@ export function consolePage(main, server) {
   const form = el("form", {class: "card ask", onsubmit: event => { event.preventDefault(); if (pending) pending.abort(); else ask(); }},
     el("div", {class: "options"}, el("span", {}, el("label", {for: "language"}, "Language "), language), el("span", {}, el("label", {for: "rows"}, "Rows at most "), rows)),
     el("label", {for: "statement", class: "hidden-text"}, "Statement"), input, note, el("div", {class: "buttons"}, run));
-  const describe = () => { const one = LANGUAGES[language.value]; input.placeholder = one.example; note.textContent = `${one.note} Ctrl and Enter run it; it ends after 10 seconds.`; };
+  const describe = () => { const one = LANGUAGES[language.value]; input.placeholder = one.example(type); note.textContent = `${one.note} Ctrl and Enter run it; it ends after 10 seconds.`; };
+  get("/page/start").then(({types}) => { type = types.find(one => /^\S+$/.test(one.type))?.type ?? type; describe(); }).catch(() => { /* the example is one of another graph */ });
   language.addEventListener("change", describe);
   input.addEventListener("keydown", event => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); if (!pending) ask(); }
@@ -34,8 +35,8 @@ export function consolePage(main, server) {
   input.focus({preventScroll: true});
 
   async function ask() {
-    const text = input.value.trim(), limit = Math.min(1000, Math.max(1, Number.parseInt(rows.value, 10) || 100)), kind = language.value;
-    if (!text) { input.focus(); return; }
+    input.value = input.value.trim() || input.placeholder;
+    const text = input.value, limit = Math.min(1000, Math.max(1, Number.parseInt(rows.value, 10) || 100)), kind = language.value;
     history.replaceState(null, "", `${BASE}/console?${new URLSearchParams({[kind]: text})}`);
     pending = new AbortController();
     run.textContent = "Stop"; result.setAttribute("aria-busy", "true"); announce("Running");

@@ -201,6 +201,10 @@ def test_the_console_runs_three_languages_and_its_errors_name_the_way_out(
         page.run("document.querySelector('#statement').focus()")
         page.click("Run")
         page.wait(*words)
+    page.open(f"{address}/console", "Console", "Run")
+    wait_for(page, "!document.querySelector('#statement').placeholder.includes('country')")
+    page.click("Run")
+    assert "error" not in page.wait("(COUNT (TYPE"), "an empty field runs the example, which is one of this graph"
     page.open(f"{address}/console?sql={quote('SELECT key, kind FROM entities')}", "Run")
     page.click("Run")
     page.wait("rows", "kind")
