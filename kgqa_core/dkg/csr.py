@@ -148,11 +148,6 @@ class Dkg:
         """The id of the relation in the other direction."""
         return relation - self.relations if relation >= self.relations else relation + self.relations
 
-    @property
-    def first_literal(self) -> int:
-        """The first id that is a literal, or the number of entities."""
-        return self.literals[0][0] if self.literals else self.entities
-
     def is_literal(self, entities: ArrayLike) -> NDArray[np.bool_]:
         """Whether each entity is a literal, bool [n]."""
         bounds = np.array(self.literals, dtype=np.int64).reshape(-1)

@@ -118,11 +118,6 @@ class WebQspParse(Struct, frozen=True):
     comment: ParseComment = field(name="AnnotatorComment", default=ParseComment())
 
     @property
-    def complete(self) -> bool:
-        """Whether the annotators call question and parse good and complete, as the official evaluation requires."""
-        return (self.comment.question, self.comment.parse) == ("Good", "Complete")
-
-    @property
     def by_hand(self) -> bool:
         """Whether its SPARQL was written by hand, so that chain, constraints, time and order do not say it all."""
         return self.sparql is not None and self.sparql.upper().startswith("#MANUAL")

@@ -129,7 +129,7 @@ def test_rows_end_with_the_last_entity_that_has_edges() -> None:
 def test_literals_may_lie_in_several_ranges() -> None:
     dkg = Dkg.from_triples([0, 0, 3], [0, 0, 0], [1, 3, 4], 6, 1, literals=[(1, 2), (4, 6)])
     assert dkg.is_literal([0, 1, 2, 3, 4, 5]).tolist() == [False, True, False, False, True, True]
-    assert np.diff(dkg.ptr).tolist() == [2, 0, 0, 2, 0, 0] and dkg.first_literal == 1
+    assert np.diff(dkg.ptr).tolist() == [2, 0, 0, 2, 0, 0] and dkg.literals[0][0] == 1
 
 
 @pytest.mark.slow

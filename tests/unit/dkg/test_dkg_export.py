@@ -50,7 +50,7 @@ def test_export_writes_what_from_triples_builds(tmp_path: Path, literal_inverses
     dkg = Dkg.open(out)
     keys = ["http://example.org/capital_of", "population"]
     same = Dkg.from_triples(*zip(*TRIPLES, strict=True), 3, keys, literals=[(2, 3)], literal_inverses=literal_inverses)
-    assert dkg.digest == same.digest and dkg.first_literal == 2
+    assert dkg.digest == same.digest and dkg.literals[0][0] == 2
     assert dkg.relation_names == ["capital of", "population", "<inv>-capital of", "<inv>-population"]
     assert counts["edges"] == dkg.edges_stored == (8 if literal_inverses else 6)
     assert counts["triples"] == 4 and counts["largest_degree"] == int(np.diff(dkg.ptr).max())
@@ -136,7 +136,7 @@ def test_literals_may_lie_anywhere_as_after_an_update(tmp_path: Path) -> None:
     kg = make_graph(tmp_path / "kg", triples, kinds)
     export(Workspace(tmp_path), kg=kg)
     dkg = Dkg.open(tmp_path)
-    assert dkg.literals == [[1, 3], [4, 5]] and dkg.first_literal == 1
+    assert dkg.literals == [[1, 3], [4, 5]]
     assert dkg.is_literal(range(5)).tolist() == [kind == "literal" for kind in kinds]
     assert np.diff(dkg.ptr).tolist() == [2, 0, 0, 3, 0]
 
