@@ -58,6 +58,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("dkg_follow_metaqa", "benchmarks/graph/dkg_follow.py", "4e97671, 2026-11-20"),
     ResultFile("dkg_scale", "benchmarks/graph/dkg_scale.py", "4e97671, 2026-11-20"),
     ResultFile("feedback_loop", "benchmarks/serving/feedback_loop.py"),
+    ResultFile("compositional", "benchmarks/papers/compositional.py"),
     ResultFile("conformal", "benchmarks/answers/conformal.py"),
     ResultFile("noa", "benchmarks/answers/noa.py"),
     ResultFile("dry_runs", "benchmarks/papers/dry_runs.py"),

@@ -380,6 +380,7 @@ TABLES = (
     Table("answerability/sets", "docs/answerability.md", "answerability", answerability_sets),
     Table("answerability/atlas", "docs/answerability.md", "answerability", partial(parsers, name="atlas")),
     Table("answerability/zjqa", "docs/answerability.md", "answerability", partial(parsers, name="zjqa")),
+    Table("compositional", "docs/answerability.md", "compositional", late("benchmarks.papers.compositional", "tables")),
     Table("people/dev", "docs/auto.md", "people_dev", people),
     Table("people/dev2", "docs/auto.md", "people_dev2", people),
     Table("people/dev3", "docs/auto.md", "people_dev3", people),
