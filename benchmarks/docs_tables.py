@@ -83,6 +83,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("parsers", "benchmarks/papers/parsers.py"),
     ResultFile("passages", "benchmarks/answers/passages.py"),
     ResultFile("real_sets", "benchmarks/answers/real_sets.py"),
+    ResultFile("peers", "benchmarks/papers/peers.py"),
     ResultFile("people_dev", "benchmarks/answers/people.py"),
     ResultFile("people_dev2", "benchmarks/answers/people.py"),
     ResultFile("people_dev3", "benchmarks/answers/people.py"),
