@@ -336,6 +336,17 @@ CASES = (
 )  # fmt: skip
 
 
+SERVICES = (
+    Rows(
+        "graphs",
+        "file | questions | exact | declined rightly | declined wrongly | wrong",
+        "`{name}` | {row[counts][questions]} | {row[counts][exact]} | {row[counts][declined rightly]} | "
+        "{row[counts][declined wrongly]} | {row[counts][wrong]}",
+        {f"services/services.{ending}": f"services.{ending}" for ending in ("csv", "ttl", "graphml")},
+    ),
+)
+
+
 def builtin(found: Json) -> str:
     """Held-out scores of the builtin model."""
     scores = found["scores"]
@@ -393,6 +404,7 @@ TABLES = (
     Table("peers", "docs/peers.md", "peers", late("benchmarks.papers.peers", "tables")),
     Table("quiz", "docs/auto.md", "quiz", QUIZ),
     Table("cases", "docs/auto.md", "cases", CASES),
+    Table("cases/services", "docs/auto.md", "cases", SERVICES),
     Table(
         "command_fuzzer", "docs/robustness.md", "command_fuzzer", late("tests.support.command_fuzzer.table", "tables")
     ),
