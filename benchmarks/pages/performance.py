@@ -94,7 +94,7 @@ DKG_PEERS = (
 WAITED = (
     "## What a user waits for",
     "`benchmarks/operation/times.py`, commit {conditions[commit]:commit}, {conditions[cores]} cores of {machine}, "
-    "{conditions[date]}; the yardstick, a float32 product of 1024³, takes {product_ms:.1f} ms here. *demo*: what the "
+    "{conditions[date]}; a product of float32 matrices of 1024 × 1024 takes {product_ms:.1f} ms here. *demo*: what the "
     "README starts; *busy*: the same beside two processes that compute without end; *whole*: every experiment; *test*: "
     "with all packages installed.",
     Rows("parts", " | seconds", "{key} | {seconds:,.1f}"),
@@ -103,9 +103,9 @@ WAITED = (
 FIRST_ANSWER = (
     "## From a graph file to its first answer",
     "`benchmarks/operation/first_answer.py`, commit {conditions[commit]:commit}, {conditions[cores]} cores of "
-    "{machine}, {conditions[date]}, load {load:.1f} at the start; the yardstick takes {product_ms:.1f} ms here. Whole "
-    "processes of `kgqa ask --kg`, medians of {rounds} round(s): *first* in an empty home, *second* another question "
-    "of the same file; *by a run*: `kgqa run` without training, then `kgqa ask`.",
+    "{machine}, {conditions[date]}, load {load:.1f} at the start; a product of float32 matrices of 1024 × 1024 takes "
+    "{product_ms:.1f} ms here. Whole processes of `kgqa ask --kg`, medians of {rounds} round(s): *first* in an "
+    "empty home, *second* another question of the same file; *by a run*: `kgqa run` without training, then `kgqa ask`.",
     Rows(
         "graphs/*/.",
         "graph | answer | seconds | of the processor",
