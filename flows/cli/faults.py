@@ -130,7 +130,11 @@ def _tell_usage(fault: TyperException) -> int:
     if context is not None:
         err.print(context.get_usage(), highlight=False, soft_wrap=True)
         err.print(f"Try '{context.command_path} --help' for help.", highlight=False, soft_wrap=True)
-    _error(fault.format_message())
+    message = fault.format_message()
+    options = [name for parameter in context.command.params for name in parameter.opts] if context is not None else []
+    if message.startswith("Got unexpected extra argument") and "--kg" in options:
+        message += "; a graph is named by --kg"
+    _error(message)
     return fault.exit_code
 
 

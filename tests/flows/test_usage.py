@@ -31,6 +31,12 @@ def test_a_name_that_is_not_utf_8_is_refused_with_its_bytes() -> None:
     assert refused.code == 2 and "'raw\\xff\\xfebytes' is not UTF-8" in refused.err and "Traceback" not in refused.err
 
 
+def test_a_graph_that_is_given_without_its_option_is_said_to_need_it() -> None:
+    refused = forked_kgqa("kg", "stats", "people.csv")
+    assert refused.code == 2 and refused.err.endswith("argument(s) (people.csv); a graph is named by --kg\n")
+    assert "--kg" not in forked_kgqa("datasets", "people.csv").err
+
+
 @pytest.mark.parametrize("value", ["0", "1000000000000000000000000000000", "many", "[/bold]3"])
 def test_a_number_that_is_refused_is_named(value: str) -> None:
     refused = CliRunner().invoke(cli.app, ["kg", "stats", "--top", value])

@@ -10,7 +10,7 @@ from kgqa_core.kg.look.stats import reading
 from kgqa_core.kg.sql import number
 from kgqa_core.kg.store import KgStore
 
-SHOWN, LONGEST = 4, 160
+SHOWN, LONGEST = 4, 320
 """Files, types, relations, notes and reasons that a line names, and characters of a note."""
 
 
@@ -87,5 +87,6 @@ def _left_out(read: Mapping[str, Any], counts: Mapping[str, int], folder: str) -
 def _listed(texts: Sequence[str], separator: str = ", ", more: int = 0) -> str:
     """The first texts, cut where they are long, and how many there are beside."""
     more = max(more, len(texts) - SHOWN)
-    short = [text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…" for text in texts[:SHOWN]]
+    cut = [text[: LONGEST - 1].rpartition("; ")[0] or text[: LONGEST - 1] for text in texts[:SHOWN]]
+    short = [text if len(text) <= LONGEST else f"{part}…" for text, part in zip(texts, cut, strict=False)]
     return separator.join([*short, *([f"{more:,} more"] if more > 0 else [])])

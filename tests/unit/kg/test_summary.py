@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kgqa_core.config import KgOptions
 from kgqa_core.kg.build import build
-from kgqa_core.kg.look.summary import summary
+from kgqa_core.kg.look.summary import LONGEST, _listed, summary
 from kgqa_core.kg.store import KgStore
 from kgqa_core.workspace import Workspace
 
@@ -33,3 +33,10 @@ def test_what_was_guessed_and_what_was_rejected_are_named_with_the_command_that_
     assert "delimiter" in guessed
     assert "type_predicates" in following
     assert left.startswith("1 of 201 statements are rejected") and "SELECT * FROM rejects" in left
+
+
+def test_a_long_note_is_cut_between_its_parts_so_that_no_command_of_it_is_cut() -> None:
+    parts = ["read as a table", *(f"to change {n}: `kgqa kg map g.csv > map{n}.yaml`" for n in range(20))]
+    cut = _listed(["; ".join(parts)])
+    assert len(cut) <= LONGEST and cut.count("`") % 2 == 0 and cut.endswith("yaml`…")
+    assert _listed(["a; b"]) == "a; b" and _listed(["x" * 400]) == "x" * (LONGEST - 1) + "…"
