@@ -104,10 +104,15 @@ def summary(values: Any) -> dict[str, dict[str, float]]:
 
 def tables(found: dict[str, Any]) -> str:
     """The table of the page."""
-    lines = ["| read by | held out: top 1 | top 5 | known: top 1 |", "|---|--:|--:|--:|"]
+    head = f"| read by | held out: top 1 | minus *{BASE}* | top 5 | minus *{BASE}* | known: top 1 |"
+    lines = [head, "|---|--:|--:|--:|--:|--:|"]
     for row, parts in found["rows"].items():
-        held, known = parts["held out"], parts.get("known")
-        cells = [_cell(held["top_1"]), _cell(held["top_5"]), _cell(known["top_1"]) if known else "–"]
+        cells = []
+        for name in ("top_1", "top_5"):
+            change = parts.get("difference", {}).get(name)
+            shown = "{mean:+.3f} ({low:+.3f} to {high:+.3f})".format(**change) if change else "–"
+            cells += [_cell(parts["held out"][name]), shown]
+        cells.append(_cell(parts["known"]["top_1"]) if "known" in parts else "–")
         lines.append(f"| {row} | {' | '.join(cells)} |")
     made, sizes = found["conditions"], found["questions"]
     note = f"{found['draws']} draws of {found['properties']} properties, {sizes['learnt']:,} questions learnt in each, "
