@@ -33,7 +33,7 @@ import numpy as np
 
 from benchmarks import results_file
 from benchmarks.conditions import RESULTS, commit_name, conditions
-from benchmarks.papers.parsers import kgqa, make
+from benchmarks.papers.parsers import artifact_folders, kgqa, make
 from benchmarks.results_file import CONDITIONS
 from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.execute import answer_texts
@@ -50,8 +50,7 @@ from kgqa_core.papers.grailqability.builder.records import (
     IdealRecord,
     read_benchmark,
 )
-from kgqa_core.runs.records import newest_run
-from kgqa_core.store.artifacts import MANIFEST, ArtifactRef, Home, read_manifest, write_manifest
+from kgqa_core.store.artifacts import MANIFEST, read_manifest, write_manifest
 from kgqa_core.system import System
 from kgqa_core.types import SPLITS
 
@@ -211,11 +210,7 @@ def shares(declined: Iterable[bool], sources: Sequence[str]) -> dict[str, float]
 def parsed(folder: Path, home: Path) -> dict[str, dict[str, list[str]]]:
     """The answers of each parser to the test questions, by system and question."""
     found, _ = kgqa("answerability", "evaluate", str(folder), "--parsers", "rng,decode", "--train", "A,A+U", home=home)
-    stages = newest_run(Home(home), found["run_id"])["stages"]
-    [scores] = [
-        ArtifactRef.model_validate(stage["artifact"]).folder
-        for stage in stages if stage["artifact"]["kind"] == SCORED
-    ]  # fmt: skip
+    scores = artifact_folders(home, found["run_id"])[SCORED]
     return {
         path.stem: {key: own["answer"] for key, own in json.loads(path.read_text(encoding="utf-8")).items()}
         for path in sorted((scores / PREDICTIONS).glob("*.json"))

@@ -97,6 +97,12 @@ def kgqa(*words: str, home: Path | None) -> tuple[dict[str, Any], float]:
     return json.loads(done.stdout.strip().splitlines()[-1]), round(time.monotonic() - started, 1)
 
 
+def artifact_folders(home: Path, run_id: str) -> dict[str, Path]:
+    """Folders of a run's artifacts by kind; of several of one kind the last."""
+    artifacts = [ArtifactRef.model_validate(own["artifact"]) for own in newest_run(Home(home), run_id)["stages"]]
+    return {artifact.kind: artifact.folder for artifact in artifacts}
+
+
 def make(name: str, work: Path) -> dict[str, Any]:
     """Counts of a question set and of its benchmark."""
     graph = [word for file in GRAPHS[name] for word in ("--kg", file)]
@@ -207,11 +213,7 @@ def generator_on_dev(work: Path, name: str, run_id: str) -> dict[str, Any]:
 
     It is what happens before it counts whether a form finds something.
     """
-    record = newest_run(Home(work / "home"), run_id)
-    folders = {
-        stage["name"].partition("/")[0]: ArtifactRef.model_validate(stage["artifact"]).folder
-        for stage in record["stages"]
-    }
+    folders = artifact_folders(work / "home", run_id)
     options = RngOptions(generator=GeneratorOptions(enabled=True))
     examples = [one for one in read_examples(folders["examples"]) if one.split == "dev" and one.known]
     gold = [None if one.form is None else normalise(parse(one.form)) for one in examples]
