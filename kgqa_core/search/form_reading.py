@@ -388,8 +388,13 @@ class FormReader:
         return asked - _ARTICLES in self._wholes[directed]
 
     def is_all_of_type(self, best: Candidate, query: LabelQuery) -> bool:
-        """Whether a form finds all things of the type asked for nearest to a mention, by one relation or two."""
+        """Whether a form finds all things of the type asked for nearest to a mention, by one relation or two.
+
+        None of these holds both ways: what others of its kind have to do with a thing is not asked by a word for it.
+        """
         if best.nodes is None or not 0 < len(best.ways) <= 2 or len(best.slots) != 1:
+            return False
+        if len(best.ways) == 2 and any(self.graph.is_symmetric(way % self.graph.relations) for way in best.ways):
             return False
         every = np.array([entity_of(query.slots[best.slots[0]], best.form)])
         for hop in range(1, len(best.ways) + 1):
@@ -429,10 +434,10 @@ class FormReader:
 
     @cached_property
     def _value_words(self) -> dict[str, list[int]]:
-        """By the roots of their words, the values with several words in their names."""
+        """By the roots of their words, the values with these in their names."""
         found: dict[str, list[int]] = {}
         for name, values in self.graph.values_by_name.items():
-            for word in roots(name) if " " in name else ():
+            for word in roots(name):
                 found.setdefault(word, []).extend(values)
         return found
 

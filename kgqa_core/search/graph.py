@@ -58,6 +58,8 @@ WORD = re.compile(r"[^\W_]+")
 """A word of a question or a label."""
 _LETTERS = re.compile(r"[^\W\d_]+(?:[ '’-][^\W\d_]+)*")
 """A name of letters alone."""
+_SHORT_CODE = re.compile(r"([a-z]{1,4})[-_ .]?\d+")
+"""A code that begins as what it stands for."""
 _SEPARATORS = re.compile(r"[_\-./:#]+")
 _ABBREVIATED = {"dob": "date of birth", "dod": "date of death"} | dict(
     pair.split("=")
@@ -646,7 +648,10 @@ def _some(nodes: Ints) -> Ints:
 
 
 def _is_code(name: str, words: set[str]) -> bool:
-    """Whether a name is some of the words of a type and a number or code: `visit V106`, `planting-04`."""
+    """Whether a name is some of the words of a type and a number or code: `visit V106`, `planting-04`, or `F01` of
+    a feeding."""
+    if short := _SHORT_CODE.fullmatch(name.lower()):
+        return any(word.startswith(short[1]) for word in words)
     tokens = WORD.findall(in_words(name).lower())
     plain = {token for token in tokens if not any(map(str.isdigit, token))}
     return bool(plain) and len(plain) < len(tokens) and plain <= words

@@ -37,7 +37,7 @@ from kgqa_core.search.form_reading import (
     roots,
 )
 from kgqa_core.search.graph import WORD, LabelGraph, is_long
-from kgqa_core.search.phrases import NUMBER, SLOTS, RelationWords
+from kgqa_core.search.phrases import NUMBER, SLOTS, RelationWords, has_any
 from kgqa_core.search.question_words import (
     AGGREGATES,
     MONIES,
@@ -76,6 +76,8 @@ _CHAIN = re.compile(
 """A noun of a noun: *boss of the boss*, *children s children*."""
 _OPEN_ENDED = re.compile(r" (?:or|and) (?:later|earlier|after|before|since|newer|older|onwards?)\b| onwards?\b")
 """What stands behind the first or last year of an open range: *in 2019 or later*."""
+_BUT_HAS = re.compile(r"\bbut (?:(?:do|does|did) )?(?:have|has|had) (?=(?:an?|any|some) \w)", re.IGNORECASE)
+"""What demands that there is something at all: *not sponsored by x but do have a sponsor*."""
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth")
 _DETERMINERS = frozenset("which what whose many all the every any".split())
 """Words before a noun for what is asked, or for a mention, which nothing tells more of where the graph has no types."""
@@ -205,6 +207,8 @@ class UnreadWords:
                 token.state = self._state(token.text, before.text, form, query) or (
                     GRAMMAR if token.text in grammar else LEFT
                 )
+                if token.state == READ and root(token.text) not in form.labels | names:
+                    token.state = LEFT if self.reader.says_value(token.text, best) else READ  # `beasts` of creatures
             if token.state == LEFT and token.text not in fixed and not _is_fixed(token.text, before.text, form):
                 other = self._is_of_others(token.text, form)
                 ends = after in (*SLOTS, "", *grammar)  # no part of a compound
@@ -247,6 +251,8 @@ class UnreadWords:
         reasons = [cues.words] if cues.kind == "reason" and not self.reader.has_reasons(form) else []
         if not inside and "according to" in text and "according" not in qualifier_words(best.form, self.reader.graph):
             reasons.append("according to")
+        if (further := _BUT_HAS.search(text)) and not any(map(has_any, nodes_of(best.form))):
+            reasons.append(further[0].strip())
         words = [token for token in tokens if token.text not in fixed]
         head = next((word for word in words if word.state in (READ, LIKELY) and word.text not in grammar), None)
         rest = {root(token.text) for token in words if token is not head}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -355,3 +356,22 @@ def test_what_is_asked_is_found_or_declined(
 def test_who_does_what_a_verb_says_is_not_what_it_is_done_to(systems: dict[str, System]) -> None:
     for question in ("who works with Fay", "who works in the Lyon office"):
         assert "Engineering" not in systems["staff"].ask(question).listed
+
+
+GRAPHS = Path(__file__).parents[3] / "benchmarks" / "people"
+
+
+@pytest.mark.parametrize(
+    ("files", "question"),
+    [
+        (("dev3/graphs/creatures/creatures.csv",), "What do all of the rare beasts cost in total?"),  # not all creatures
+        (("dev5/graphs/garden/garden.ttl",), "flowers that suffer from blight"),  # not their companions
+        (("dev2/graphs/festival/festival.tsv",), "which stages are not sponsored by juniper cola but do have a sponsor"),
+        (("dev2/graphs/zoo/animals.csv", "dev2/graphs/zoo/feedings.csv"), "what was basil fed"),  # no key of a feeding
+    ],
+)  # fmt: skip
+def test_what_a_reading_leaves_out_is_not_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: tuple[str, ...], question: str
+) -> None:
+    monkeypatch.setenv("KGQA_HOME", str(tmp_path))
+    assert not System.from_graph(*(str(GRAPHS / file) for file in files)).ask(question).listed
