@@ -42,7 +42,7 @@ object, cut by single spaces, which only the object may hold."""
 QUOTED = "<<"
 """How a triple that is a term begins."""
 
-_DIRECTION = re.compile(r'"@[A-Za-z0-9-]+--(?:ltr|rtl)\b')
+_DIRECTION = re.compile(r'"[ \t]*@[A-Za-z0-9-]+--(?:ltr|rtl)\b')
 """The base direction of a text, which is not kept."""
 
 PENDING = "a triple as a term"
