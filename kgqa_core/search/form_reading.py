@@ -42,7 +42,6 @@ from kgqa_core.search.question_words import (
     adjectives,
     amounts,
     entry_of,
-    is_mutual,
     is_person,
     kinds,
     other_types,
@@ -92,6 +91,9 @@ _CODES = re.compile(r"\b(?:id|code|no|nr|index|key)$")
 _TIMES = frozenset("latest earliest last first later earlier".split())
 COUNTRIES = frozenset(("country", "countries", "nation", "nations"))
 """Words that name a kind of thing, and paraphrase no relation."""
+_ANY_MEASURE = frozenset("best worst highest lowest greatest fewest latest earliest".split())
+_JUDGED = re.compile(r"\b(?:best|worst)[ -](?:\w+(?:ed|ing)|paid|sold)\b")
+"""What is best by a measure that is named: *best paid*."""
 _SIZES = frozenset("largest biggest smallest larger bigger smaller greatest greater".split())
 """Adjectives that may be of how many there are."""
 _ARTICLES = frozenset(("a", "an", "the"))
@@ -165,6 +167,12 @@ def _relation_nouns(known: Thesaurus) -> dict[str, frozenset[str]]:
 @cache
 def _place_roots() -> frozenset[str]:
     return frozenset(map(root, question_words()["places"]))
+
+
+@lru_cache(maxsize=1)
+def _ratings() -> set[str]:
+    """Roots of the labels of relations that say how good something is."""
+    return roots("rating score points rank ranking grade stars quality level performance elo")
 
 
 @lru_cache(maxsize=16)
@@ -324,7 +332,7 @@ class FormReader:
             relation = directed % graph.relations
             if directed < graph.relations and graph.to_blank[relation] and len(form.best.ways) > 1:
                 continue  # as the address in the city of an address
-            if len(form.best.ways) > 1 and graph.is_nameless(graph.end_type(directed)):
+            if len(form.best.ways) > 1 and directed not in absent and graph.is_nameless(graph.end_type(directed)):
                 continue  # as the visit on the way from a patient to the doctor
             ends = int(graph.head_type[relation]), int(graph.tail_type[relation])
             named = self.roots_of(relation)[1] | self.roots_of(relation + graph.relations)[1]
@@ -358,7 +366,7 @@ class FormReader:
                 continue
             wordless += relation not in told
             same_kind = ends[0] == ends[1] or graph.is_symmetric(relation)
-            if same_kind and not is_mutual(graph, relation):  # supervisors
+            if same_kind:  # supervisors
                 number += 1
                 continue
             if tied:
@@ -425,6 +433,16 @@ class FormReader:
             memory = self.graph.memory
             self._having_value[own] = np.unique(memory.head[np.isin(memory.tail, self._value_words[own])])
         return bool(among(self._having_value[own], self._of_all(best)).any())
+
+    def is_loose(self, word: str, best: Candidate, known: set[str]) -> bool:
+        """Whether a plural is only a looser word for a type than its names, and that for a value which some of what a
+        form finds have: *beasts* for creatures of which some are of the family *beast*."""
+        own, labels = root(word), {self.graph.type_labels[index] for index in best.types}
+        return (
+            own in roots(*(name for label in labels for name in other_types(label)))
+            and own not in known | roots(*labels, *(name for label in labels for name in thesaurus().type(label)))
+            and self.says_value(word, best)
+        )
 
     def _of_all(self, best: Candidate) -> Ints:
         """What a form finds or computes of, also where this is a whole type."""
@@ -539,9 +557,14 @@ class FormReader:
         dates = (self.graph.dated[self.graph.memory.relation_ids[node.path[-1].relation]] > DATED for node in nodes)
         if word in ("most", "least") and all(dates) and "most recent" not in query.text.lower():
             return False
+        asked = _asked(query.text)
+        judges = word in ("best", "worst") and not _JUDGED.search(query.text.lower())
+        if known is None and (judges or (word.endswith("est") and word not in _ANY_MEASURE)):
+            keys = [node.path[-1].relation for node in nodes]  # an opinion, as in `nicest`, which no area tells
+            named = roots(*(self.graph.labels[self.graph.memory.relation_ids[key]] for key in keys))
+            return not named.isdisjoint(asked | _ratings())
         if known is None or any(node.counted for node in nodes):
             return known is None or word in _SIZES
-        asked = _asked(query.text)
         for node in (*form.ranks, *form.compares, *form.ends):
             relation = self.graph.memory.relation_ids[node.path[-1].relation]
             labels = entry_of(self.graph, relation).labels

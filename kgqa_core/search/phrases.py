@@ -214,12 +214,11 @@ class Phrases:
             case forms.Minus(of=of, without=without):
                 return f"{self._set(of, slots)} but not {self._set(without, slots)}"
             case forms.Arg(of=of):
-                return f"{self._adjective(form, slots)} {self._set(of, slots)} {self._best(form)}".strip()
+                return f"{self._adjective(form, slots)} {self._of_ranked(form, slots)} {self._best(form)}".strip()
             case forms.Nth(n=n, of=of):
                 index = f"first {n}" if form.first else _PLACES.get(n, f"{n}th")
-                return f"{index} {self._adjective(form, slots)} {self._set(of, slots)} {self._best(form)}".replace(
-                    "  ", " "
-                )
+                ranked = self._of_ranked(form, slots)
+                return f"{index} {self._adjective(form, slots)} {ranked} {self._best(form)}".replace("  ", " ")
             case forms.Greater(one=one, other=other):
                 both = f"{self._set(one, slots)} or {self._set(other, slots)}"
                 return f"{both} {self._adjective(form, slots)} {self._best(form)}".replace("  ", " ")
@@ -235,6 +234,15 @@ class Phrases:
             case forms.Count() | forms.Holds() | forms.Share() | forms.Aggregate():
                 return self.write(form, slots)
         raise AssertionError(form)
+
+    def _of_ranked(self, form: forms.Arg | forms.Nth, slots: Mapping[str, str]) -> str:
+        """What is ranked: `team`, not `team of person`, where it is by how many persons have it."""
+        match form.of:
+            case forms.Join(path=path, of=forms.Class()) if form.counted and path == form.path and len(path) == 1:
+                return self.relation_words[self.graph.memory.relation_ids[path[0].relation]].noun or self._set(
+                    form.of, slots
+                )
+        return self._set(form.of, slots)
 
     def _condition(self, where: forms.Where, slots: Mapping[str, str]) -> str:
         if where.op in ("current", "first", "last"):

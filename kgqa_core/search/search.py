@@ -102,6 +102,8 @@ FEW_MEASURES, FEW_GROUPS = 2, 20
 SMALL_NUMBERS = "two three four five six seven eight nine ten".split()
 ONE = Literal("1", f"{XSD}decimal")
 _ORDER = {Class: 0, Compare: 2}
+_HAS_NONE = re.compile(r"\b(?:(?:has|have|had|with) no|(?:does|do|did) not have|without)\b")
+"""What says that something is not there at all: *who has no boss*."""
 _RANGE = re.compile(
     rf"\b(?:between|from) (?:[a-z]+ ){{0,2}}{NUMBER}(?: \S+)? (?:and|to|until|till|through|[-–]) {NUMBER}\b"
     rf"|\b{NUMBER} ?(?:to|[-–]) ?{NUMBER}\b"
@@ -257,7 +259,11 @@ class PlanSearch:
         place of the only one, -1 of several."""
         said = np.array([word in PERSONS for word in self.words.words], dtype=np.float64)
         asked = self.cues.kind == "person" or said.any() or not ANYBODY.isdisjoint(self.words.words)
-        found = individuals(self.graph) if asked else []
+        found = individuals(self.graph) if asked else ()
+        if asked and _HAS_NONE.search(self.query.text.lower()):
+            found = found or tuple(sorted({
+                index for word in PERSONS for index in self.graph.types_by_words.get(word, ())
+            }))  # fmt: skip
         if not 0 < len(found) <= MOST_PERSONS or self.wanted:
             return []
         classes = tuple(sorted((Class(self.graph.type_keys[one]) for one in found), key=str))
@@ -304,7 +310,7 @@ class PlanSearch:
         called = list(self._called_after_relations())
         self.kinds_called = {plan.form for plan in called}
         alone = not self.query.slots or self.words.away.any()  # else a mention is what a plan starts from
-        measures = bool(self.query.values) or self.words.rank.any()
+        measures = bool(self.query.values or self.words.rank.any() or _HAS_NONE.search(self.query.text.lower()))
         items += [plan for plan, index in self.persons if alone and (index < 0 or measures)]
         return items + called
 

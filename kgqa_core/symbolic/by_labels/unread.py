@@ -207,8 +207,8 @@ class UnreadWords:
                 token.state = self._state(token.text, before.text, form, query) or (
                     GRAMMAR if token.text in grammar else LEFT
                 )
-                if token.state == READ and root(token.text) not in form.labels | names:
-                    token.state = LEFT if self.reader.says_value(token.text, best) else READ  # `beasts` of creatures
+                if token.state == READ and self.reader.is_loose(token.text, best, form.phrase | names):
+                    token.state = LEFT
             if token.state == LEFT and token.text not in fixed and not _is_fixed(token.text, before.text, form):
                 other = self._is_of_others(token.text, form)
                 ends = after in (*SLOTS, "", *grammar)  # no part of a compound
@@ -284,6 +284,8 @@ class UnreadWords:
         lists = question_words()
         if word in qualifier_words(form.best.form, self.reader.graph):
             return READ
+        if before == "many" and form.counts and word in lists["units"] | lists["stated_units"]:
+            return LEFT  # `how many kg`, of things
         people = word in PERSONS and self.reader.finds_persons(form.best)
         if _counts_people(word, before, form):
             return READ if people else LEFT
