@@ -30,6 +30,11 @@ Fay	office	Lyon
 Berlin	country	Germany
 Lyon	country	France
 """
+CREW = """name,boss,team
+Ana,Dee,Red
+Bo,Ana,Red
+Cy,Ana,Blue
+"""
 FAMILY = """Ann	gender	female
 Ben	gender	male
 Cat	gender	female
@@ -199,7 +204,7 @@ Elm 4,2,905,2017-02-01,
 def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, System]]:
     """A system over each graph."""
     folder, made = tmp_path_factory.mktemp("graphs"), {}
-    for name, text in (("books.csv", BOOKS), ("staff.tsv", STAFF), ("family.tsv", FAMILY)):
+    for name, text in (("books.csv", BOOKS), ("staff.tsv", STAFF), ("family.tsv", FAMILY), ("crew.csv", CREW)):
         (folder / name).write_text(text, encoding="utf-8")
         made[name.partition(".")[0]] = System.from_graph(folder / name, home=folder / "home")
     for name, text in (
@@ -344,6 +349,12 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("boats", "what share of boats have a motor", "50"),
         ("boats", "boats that weigh more than 3 tonnes", None),
         ("flats", "flats snapped up before 2020", "Elm 1, Elm 4"),
+        ("boats", "which dock is the nicest", None),
+        ("boats", "what is the best harbour", None),
+        ("crew", "Which team has the most people?", "Red"),
+        ("crew", "the team with the fewest people", "Blue"),
+        ("crew", "who has no team", "none"),
+        ("crew", "who is not a boss", None),
     ],
 )
 def test_what_is_asked_is_found_or_declined(
@@ -364,9 +375,9 @@ GRAPHS = Path(__file__).parents[3] / "benchmarks" / "people"
 @pytest.mark.parametrize(
     ("files", "question"),
     [
-        (("dev3/graphs/creatures/creatures.csv",), "What do all of the rare beasts cost in total?"),  # not all creatures
+        (("dev3/graphs/creatures/creatures.csv",), "What do all of the rare beasts cost in total?"),
         (("dev5/graphs/garden/garden.ttl",), "flowers that suffer from blight"),  # not their companions
-        (("dev2/graphs/festival/festival.tsv",), "which stages are not sponsored by juniper cola but do have a sponsor"),
+        (("dev2/graphs/festival/festival.tsv",), "stages not sponsored by juniper cola but do have a sponsor"),
         (("dev2/graphs/zoo/animals.csv", "dev2/graphs/zoo/feedings.csv"), "what was basil fed"),  # no key of a feeding
     ],
 )  # fmt: skip
