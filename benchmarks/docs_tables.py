@@ -102,6 +102,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("serve", "benchmarks/serving/serve.py"),
     ResultFile("serve_clients", "benchmarks/serving/serve_clients.py"),
     ResultFile("serve_faults", "benchmarks/serving/serve_faults.py"),
+    ResultFile("sketch", "benchmarks/papers/sketch.py"),
     ResultFile("sparql_road", "benchmarks/questions/sparql_road.py"),
     ResultFile("thesaurus", "benchmarks/answers/thesaurus.py"),
     ResultFile("translated", "benchmarks/answers/translated.py"),

@@ -430,6 +430,7 @@ TABLES = (
     Table("operations/overhead", "docs/operations.md", "operations", operations),
     Table("new_relations", "docs/parsing.md", "new_relations", late("benchmarks.papers.new_relations", "tables")),
     Table("parsers", "docs/parsing.md", "parsers", late("benchmarks.papers.parsers", "tables")),
+    Table("sketch", "docs/parsing.md", "sketch", late("benchmarks.papers.sketch", "tables")),
     Table("passages", "docs/passages.md", "passages", passages),
     Table("passages/cells", "docs/passages.md", "passages", passage_cells),
     Table("real_sets", "docs/real_sets.md", "real_sets", late("benchmarks.answers.real_sets", "page")),
