@@ -74,7 +74,7 @@ def test_ask_answers_with_facts(own: tuple[Path, Outcome]) -> None:
     assert {name: linked[name] for name in ("key", "name")} == reply["topics"][0]
     assert linked["mention"] == row["topic_entities"][0] and 0.22 <= linked["rho"] <= 1
     texts = [[fact["text"] for fact in told["facts"]] for told in (found.json, reply)]
-    assert texts[0] == texts[1]  # scores differ: the start weighs ρ
+    assert texts[0] and texts[0] == texts[1][: len(texts[0])]  # the start weighs by ρ, and the least are cut
     shown = forked_kgqa(*ask)
     assert shown.out.splitlines()[0].startswith(f"linked {linked['name']} (link score {linked['rho']:.2f})")
 
@@ -103,7 +103,7 @@ def test_answer_keeps_good_questions_and_lists_the_rejects(own: tuple[Path, Outc
     answers = {row["id"]: row for row in map(json.loads, (tmp_path / "answers.jsonl").read_text().splitlines())}
     assert set(answers) == {*(row["id"] for row in rows), "lost", "bare", "empty"}
     assert all(answers[row["id"]]["answer"] for row in rows)
-    assert answers["bare"]["facts"] == answers[rows[0]["id"]]["facts"]
+    assert answers["bare"]["facts"] and answers[rows[0]["id"]]["facts"].startswith(answers["bare"]["facts"])
     reasons = {reject["id"]: reject["reason"] for reject in outcome.json["rejects"]}
     assert set(reasons) == {"lost"} and "Atlantis" in reasons["lost"]
     assert answers["empty"]["declined"] == "not in this graph" and answers["empty"]["reject"] is None
