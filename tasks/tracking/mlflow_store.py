@@ -327,7 +327,9 @@ def model_name(text: str) -> str:
 
 
 def _name(text: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "_-. /:" else "_" for letter in text)
+    """A name of a parameter or metric that MLflow takes: of usual signs, and as a path without empty parts."""
+    plain = "".join(letter if letter.isalnum() or letter in "_-. /:" else "_" for letter in text)
+    return "/".join(part for part in plain.split("/") if part.strip(".")) or "_"
 
 
 def _cut(text: Any) -> str:

@@ -28,7 +28,7 @@ from kgqa_core.store.artifacts import Home, write_json
 from tasks.engine.run_lock import RunLock, reap_killed_runs
 from tasks.tracking.buffered_tracker import BufferedTracker, open_tracker
 from tasks.tracking.journal import UNTRACKED
-from tasks.tracking.mlflow_store import KIND, MlflowStore, model_name, tracking_uri
+from tasks.tracking.mlflow_store import KIND, MlflowStore, _name, model_name, tracking_uri
 from tasks.tracking.model_files import _save
 from tasks.tracking.moved import follow_home, moved_from
 from tasks.tracking.tracker import (
@@ -433,3 +433,14 @@ def test_a_run_whose_reply_is_lost_on_the_way_is_opened_once(tmp_path: Path, mon
         run = tracker.start("whole", {})
         server.shutdown()
     assert run == "run0" and LosesReply.opened == ["run0"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["count/reasons.1^^http://www.w3.org/2001/XMLSchema#integer is no literal", "/a//b/../c/", "a,b(c)", "..", "é"],
+)
+def test_every_name_is_one_that_mlflow_takes(text: str) -> None:
+    from mlflow.utils.validation import _validate_metric_name, _validate_param_name
+
+    _validate_metric_name(_name(text))
+    _validate_param_name(_name(text))
