@@ -42,6 +42,7 @@ from kgqa_core.search.question_words import (
     adjectives,
     amounts,
     entry_of,
+    is_mutual,
     is_person,
     kinds,
     other_types,
@@ -167,6 +168,11 @@ def _relation_nouns(known: Thesaurus) -> dict[str, frozenset[str]]:
 @cache
 def _place_roots() -> frozenset[str]:
     return frozenset(map(root, question_words()["places"]))
+
+
+@lru_cache(maxsize=1)
+def _beside() -> set[str]:
+    return roots(*question_words()["beside"])
 
 
 @lru_cache(maxsize=1)
@@ -366,7 +372,7 @@ class FormReader:
                 continue
             wordless += relation not in told
             same_kind = ends[0] == ends[1] or graph.is_symmetric(relation)
-            if same_kind:  # supervisors
+            if same_kind and not (is_mutual(graph, relation) and asked & _beside()):  # supervisors
                 number += 1
                 continue
             if tied:
@@ -562,7 +568,7 @@ class FormReader:
         if known is None and (judges or (word.endswith("est") and word not in _ANY_MEASURE)):
             keys = [node.path[-1].relation for node in nodes]  # an opinion, as in `nicest`, which no area tells
             named = roots(*(self.graph.labels[self.graph.memory.relation_ids[key]] for key in keys))
-            return not named.isdisjoint(asked | _ratings())
+            return not (named.isdisjoint(asked | _ratings()) or any(node.counted for node in nodes))
         if known is None or any(node.counted for node in nodes):
             return known is None or word in _SIZES
         for node in (*form.ranks, *form.compares, *form.ends):

@@ -9,6 +9,7 @@ import pytest
 
 from kgqa_core.system import System
 
+ROOT = Path(__file__).parents[3]
 BOOKS = """title,author,genre,published,pages,publisher,in stock
 The Silent Harbor,Mara Lindqvist,mystery,2014,312,Northlight Press,true
 Glass Orchard,Mara Lindqvist,mystery,2017,288,Northlight Press,false
@@ -204,7 +205,7 @@ Elm 4,2,905,2017-02-01,
 def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, System]]:
     """A system over each graph."""
     folder, made = tmp_path_factory.mktemp("graphs"), {}
-    for name, text in (("books.csv", BOOKS), ("staff.tsv", STAFF), ("family.tsv", FAMILY), ("crew.csv", CREW)):
+    for name, text in (("books.csv", BOOKS), ("staff.tsv", STAFF), ("family.tsv", FAMILY)):
         (folder / name).write_text(text, encoding="utf-8")
         made[name.partition(".")[0]] = System.from_graph(folder / name, home=folder / "home")
     for name, text in (
@@ -224,6 +225,10 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
     made["flats"] = System.from_graph(folder / "flats.csv", home=folder / "home")
     made["aquarium"] = System.from_graph(folder / "aquarium.ttl", home=folder / "home")
     made["clubs"] = System.from_graph(folder / "clubs.tsv", home=folder / "home")
+    (folder / "crew").mkdir()
+    (folder / "crew" / "people.csv").write_text(CREW, encoding="utf-8")
+    made["crew"] = System.from_graph(folder / "crew" / "people.csv", home=folder / "home")
+    made["europe"] = System.from_graph(ROOT / "docs" / "quickstart" / "europe.ttl", home=folder / "home")
     yield made
 
 
@@ -349,6 +354,9 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("boats", "what share of boats have a motor", "50"),
         ("boats", "boats that weigh more than 3 tonnes", None),
         ("flats", "flats snapped up before 2020", "Elm 1, Elm 4"),
+        ("europe", "no. of countries around Slovenia", "4"),
+        ("europe", "Who leads France?", None),
+        ("europe", "What is the nicest city of Spain?", None),
         ("boats", "which dock is the nicest", None),
         ("boats", "what is the best harbour", None),
         ("crew", "Which team has the most people?", "Red"),
@@ -369,7 +377,7 @@ def test_who_does_what_a_verb_says_is_not_what_it_is_done_to(systems: dict[str, 
         assert "Engineering" not in systems["staff"].ask(question).listed
 
 
-GRAPHS = Path(__file__).parents[3] / "benchmarks" / "people"
+GRAPHS = ROOT / "benchmarks" / "people"
 
 
 @pytest.mark.parametrize(
