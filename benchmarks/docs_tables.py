@@ -93,6 +93,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("people_dev5", "benchmarks/answers/people.py"),
     ResultFile("people_dev5_first", "benchmarks/answers/people.py"),
     ResultFile("people_locked2", "benchmarks/answers/people.py"),
+    ResultFile("people_locked3", "benchmarks/answers/people.py"),
     ResultFile("quiz", "benchmarks/answers/quiz.py"),
     ResultFile("relation_ranking", "benchmarks/papers/relation_ranking.py", "2852f8b, 2026-11-22"),
     ResultFile("dkg_peers", "benchmarks/graph/dkg_peers.py"),
