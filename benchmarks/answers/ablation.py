@@ -92,15 +92,22 @@ def figures(graphs: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
 
 def ablation(found: Mapping[str, Any]) -> str:
     """The markdown table of a record."""
-    head = ("questions", "search", "exact [95 %]", "declined wrongly", "among ten", "declined rightly",
-            "wrong above .8", "seconds, median")  # fmt: skip
+    head = (
+        "questions",
+        "search",
+        "exact [95 %]",
+        "declined wrongly",
+        "among ten",
+        "declined rightly",
+        "wrong above .8",
+    )
     rows = []
     for variant_name, sets in found["variants"].items():
         for name, own in sets.items():
             shares = [own[key]["share"] for key in ("wrongly_declined", "among_ten", "declined_of_unanswerable")]
             told = [f"{value:.3f}" for value in (*shares, own["wrong_above"][str(SURE)]["share"])]
             exact = "{share:.3f} [{low:.3f}, {high:.3f}]".format(**own["exact"])
-            rows.append((name, variant_name, exact, *told, f"{own['seconds']['p50']:.2f}"))
+            rows.append((name, variant_name, exact, *told))
     ordered = sorted(rows, key=lambda row: row[0])
     return f"{table(head, ordered)}\n{conditions_line(found['conditions'])}\n"
 
