@@ -121,6 +121,9 @@ _RELATIVE = re.compile(rf"(?P<owner>['’]s )?\b(?P<kin>{_KINS})\b", re.IGNORECA
 _LASTS = re.compile(r"(\b(?:do|does|did|will|would)\b[^?]*? )last\b(?=\W*$| in | for )", re.IGNORECASE)
 """The verb *last*, which is no place of a ranking."""
 _IN_LETTERS = {str(value): word for word, value in _NUMBERS.items() if value <= 20}
+_MOST_OTHERS = re.compile(
+    r"\b((?:which|what) (\w+)\b.*? (?:do|does|did|are|is) )(?:the )?most (?:of the )?others\b", re.IGNORECASE
+)
 _TOKEN = re.compile(r"(?<!\w)[+.@#]?\w[\w.+/:-]*")
 _NAME_WORD = re.compile(r"[^\W_](?:[\w.'’-]*\w)?|\S")
 PLAIN, MOST_READINGS = 40, 3
@@ -176,6 +179,7 @@ def read_query(
         marked = marked.replace(one.mark, f" {SLOTS[min(number, MOST_SLOTS)]} " if one.entities else " ")
     marked = words.read(marked) if words is not None else marked
     marked = _LASTS.sub(r"\1lasted", marked)
+    marked = _MOST_OTHERS.sub(lambda found: f"{found[1]}most {plural(found[2].lower().removesuffix('s'))}", marked)
     marked = _PLACED.sub(lambda found: _numbered_value(found, graph), marked)
     marked = _OUT_OF.sub(lambda found: _not_in(found, graph), marked)
     marked = _plainer(marked, graph)

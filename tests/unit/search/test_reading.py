@@ -96,7 +96,8 @@ def test_words_about_the_graph_itself_ask_for_what_is_there(graph: LabelGraph, t
      ("since when is there a film", "when is there a film"), ("what did the director die of",
       "what was the cause of death of the director"), ("the grandchildren of the actor",
       "the children of the children of the actor"), ("the actor's great-grandparents",
-      "the actor's parents 's parents 's parents"), ("his brothers and sisters", "his children of the parents")],
+      "the actor's parents 's parents 's parents"), ("his brothers and sisters", "his children of the parents"),
+     ("which country do most others border", "which country do most countries border")],
 )  # fmt: skip
 def test_wordings_are_read_as_plainer_ones(graph: LabelGraph, text: str, read_as: str) -> None:
     assert about(graph, text).text == read_as
