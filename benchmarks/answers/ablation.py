@@ -3,7 +3,8 @@
     python -m benchmarks.answers.ablation [--only VARIANT …] [--json benchmarks/results/ablation.json]
 
 The packaged head start answers `people/dev` over Atlas and `people/dev5` at once; VARIANTS says what of the
-search is left out.  Nothing is fitted again for a variant, neither the scorer nor its calibration.  KGQA_HOME is where
+search is left out.  What is in the file and of the same commit is kept, so that variants may be run one by one.
+Nothing is fitted again for a variant, neither the scorer nor its calibration.  KGQA_HOME is where
 the graph is built.  Figures: those of benchmarks/answers/people.py.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -118,12 +120,17 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=tuple(VARIANTS), default=tuple(VARIANTS))
     parser.add_argument("--json", type=Path, default=RESULTS / "ablation.json")
     given = parser.parse_args()
-    document: dict[str, Any] = {"benchmark": "ablation", "conditions": conditions(SEED), "variants": {}}
     for name in given.only:
         with variant(name):
-            document["variants"][name] = {title: figures(graphs) for title, graphs in SETS.items()}
-        print(name, document["variants"][name], flush=True)
-    results_file.write(given.json, document, FIELDS)
+            found = {title: figures(graphs) for title, graphs in SETS.items()}
+        print(name, found, flush=True)
+        known = json.loads(given.json.read_text(encoding="utf-8")) if given.json.is_file() else {"variants": {}}
+        own = conditions(SEED)
+        if known.get("conditions", own) != own:
+            parser.error(f"{given.json} is of {known['conditions']['commit']}: delete it to measure anew")
+        measured = known["variants"] | {name: found}
+        variants = {one: measured[one] for one in VARIANTS if one in measured}
+        results_file.write(given.json, {"benchmark": "ablation", "conditions": own, "variants": variants}, FIELDS)
 
 
 if __name__ == "__main__":
