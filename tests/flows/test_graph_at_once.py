@@ -62,7 +62,7 @@ def test_the_lines_of_the_readme_for_a_graph_of_ones_own_work_as_printed(
     program, *words = shlex.split(ask, comments=True)
     done = forked_kgqa(*words, "--home", tmp_path / "home", cwd=tmp_path)
     assert program == "kgqa" and done.code == 0 and "(Cy, boss, Ana)" in done.out, done.err
-    assert "a row as one person: key name" in " ".join(done.err.split())
+    assert "a row as one person: key and name in the column name" in " ".join(done.err.split())
     assert shlex.split(serve, comments=True) == ["kgqa", "serve", *words[1:3]]
     exec(compile(code, "README.md", "exec"), {})
     assert capsys.readouterr().out.startswith("Ana ")

@@ -24,6 +24,7 @@ from kgqa_core.symbolic.auto import AutoSolver
 from kgqa_core.symbolic.by_labels.calibrate import INPUTS, Calibration, Choice, PlanVerdict
 from kgqa_core.symbolic.by_labels.model import LabelModel
 from kgqa_core.symbolic.by_labels.scorer import LabelScorer
+from kgqa_core.symbolic.by_labels.unread import Unread
 from kgqa_core.symbolic.chooser import MOST, PLANS, PlanChooser, confidence_of, read_verdict
 from kgqa_core.symbolic.tables import ComputedAnswer
 from kgqa_core.types import RELATION, UNSURE
@@ -52,6 +53,7 @@ def make(base: AutoSolver) -> Solvers:
     def made(chooser: PlanChooser | None, *forms: str, least: float | None = None) -> AutoSolver:
         own = copy(base)
         own.parser = copy(base.parser)
+        own.parser.unread = lambda *_: Unread()  # type: ignore[method-assign]
         own.chooser, own.min_confidence = chooser, least
         own.parser.wanted = lambda one: str(one.form).replace(X, "") in (forms or (CAPITAL, NEAR))  # type: ignore[attr-defined]
         return own
