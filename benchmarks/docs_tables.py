@@ -40,6 +40,7 @@ class ResultFile:
 
 
 RESULTS: tuple[ResultFile, ...] = (
+    ResultFile("ablation", "benchmarks/answers/ablation.py"),
     ResultFile("abstention", "benchmarks/answers/abstention.py", "a7353cc, 2026-11-22"),
     ResultFile("answerability", "benchmarks/papers/answerability.py", "fd418cf, 2026-11-22"),
     ResultFile("artifact_digests", "benchmarks/operation/artifact_digests.py"),

@@ -383,6 +383,7 @@ TABLES = (
     Table("scoreboard/hop_path", "docs/model_cards/hop_path.md", "", partial(scoreboard, name="hop_path")),
     Table("scoreboard/rigel", "docs/model_cards/rigel.md", "", partial(scoreboard, name="rigel")),
     Table("thesaurus", "docs/auto.md", "thesaurus", thesaurus),
+    Table("ablation", "docs/auto.md", "ablation", late("benchmarks.answers.ablation", "ablation")),
     Table("pretrained", "docs/models.md", "pretrained", PRETRAINED),
     Table("conformal", "docs/abstention.md", "conformal", late("benchmarks.answers.conformal", "tables")),
     Table("noa", "docs/abstention.md", "noa", late("benchmarks.answers.noa", "tables")),
