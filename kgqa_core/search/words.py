@@ -57,6 +57,11 @@ _BY_HOW_MUCH = re.compile(
 _ORDINALS = frozenset("first second third fourth fifth sixth seventh eighth ninth tenth".split())
 _BEING = frozenset(("is", "are", "was", "were", "has", "have", "had"))
 _DETERMINERS = frozenset("which what whose many all the every any of".split())
+_SPANS = {
+    "day": ("day", "daily"), "hour": ("hour", "hourly"), "week": ("week", "weekly"), "night": ("night", "nightly"),
+    "month": ("month", "monthly"), "year": ("yearly", "annual"),
+}  # fmt: skip
+_RATES = frozenset("rate rent wage price cost fee pay charge salary".split())
 _AWAY, _BOUNDS = frozenset(("but", "except")), frozenset(("least", "most"))
 _BEFORE_VERBS = frozenset("do does did will would can could should must".split())
 _RANGES = frozenset("between up within s".split())
@@ -197,9 +202,15 @@ class WordCover:
         return self.words[n].endswith("er") and self.words[n + 1 : n + 2] == ["than"] and self.words[n] in adjectives()
 
     def _is_in_label(self, n: int) -> bool:
-        """Whether a word and the next one are part of the label of a relation, as in `price per kg`."""
-        pair = " ".join(self.words[n : n + 2])
-        return " " in pair and any(f" {pair}" in f" {label.lower()}" for label in self.index.graph.labels)
+        """Whether a word and the next one are part of the label of a relation, as in `price per kg`, or say it in other
+        words, as `per day` the `day rate`."""
+        pair, labels = " ".join(self.words[n : n + 2]), [label.lower() for label in self.index.graph.labels]
+        spans = _SPANS.get(pair.removeprefix("per "), ()) if pair.startswith("per ") else ()
+        rates = (set(label.split()) for label in labels if spans)
+        return " " in pair and (
+            any(f" {pair}" in f" {label}" for label in labels)
+            or any(not (own.isdisjoint(spans) or own.isdisjoint(_RATES)) for own in rates)
+        )
 
     def _may_be_value(self, run: slice, name: str) -> bool:
         """Whether words are none for relations or kinds, and do not stand where a verb does: `what does x play`.
