@@ -189,6 +189,11 @@ def late(module: str, name: str) -> Callable[[Any], str]:
     return lambda found: str(getattr(import_module(module), name)(found))
 
 
+def interval(own: Mapping[str, Any]) -> str:
+    """A share with its interval."""
+    return "{share:.3f} [{low:.3f}, {high:.3f}]".format(**own)
+
+
 def conditions_line(conditions: Mapping[str, Any] | None) -> str:
     """Commit, date, seed, cores and threads in a sentence; says so where an older file does not hold them."""
     if not conditions or "commit" not in conditions:

@@ -5,8 +5,7 @@
     python -m tools.pictures docs/pictures DEMO
 
 The page is that of `kgqa serve --kg docs/quickstart/europe.ttl`, report and UIs those of DEMO, where one is given.
-Needs Chromium, and Pillow, which comes with MLflow.  The servers run on free ports of loopback; the browser reaches
-nothing else.
+Needs Chromium.  The servers run on free ports of loopback; the browser reaches nothing else.
 """
 
 from __future__ import annotations

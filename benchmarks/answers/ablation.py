@@ -22,7 +22,7 @@ from benchmarks import results_file
 from benchmarks.answers.people import PEOPLE, SURE, ask, ceiling, measure, rows_of, share, system_of
 from benchmarks.conditions import RESULTS, conditions
 from benchmarks.results_file import CONDITIONS
-from benchmarks.tables import conditions_line, table
+from benchmarks.tables import conditions_line, interval, table
 from kgqa_core.answering.reply import Answer
 from kgqa_core.search import search
 from kgqa_core.search.candidates import Candidate
@@ -85,9 +85,9 @@ def figures(graphs: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
     rows, replies, seconds, ten = list[dict[str, Any]](), list[Answer](), list[float](), list[bool]()
     for name, graph, source in graphs:
         system = system_of(source)
-        asked, told, times = ask(rows_of(name, graph), system)
-        rows, replies, seconds = [*rows, *asked], [*replies, *told], [*seconds, *times]
-        ten += ceiling(rows_of(name, graph), system)
+        asked, answers, times = ask(rows_of(name, graph), system)
+        rows, replies, seconds = [*rows, *asked], [*replies, *answers], [*seconds, *times]
+        ten += ceiling(asked, system)
     found = measure(rows, replies, seconds)
     return {key: found[key] for key in SHOWN} | {"among_ten": share(ten), "seconds": found["seconds"]}
 
@@ -95,23 +95,21 @@ def figures(graphs: Sequence[tuple[str, str, str]]) -> dict[str, Any]:
 def ablation(found: Mapping[str, Any]) -> str:
     """The markdown table of a record."""
     head = (
-        "questions",
-        "search",
-        "exact [95 %]",
-        "declined wrongly",
-        "among ten",
-        "declined rightly",
-        "wrong above .8",
-    )
+        "questions", "search", "exact [95 %]", "declined wrongly", "among ten", "declined rightly", "wrong above .8",
+    )  # fmt: skip
     rows = []
     for variant_name, sets in found["variants"].items():
         for name, own in sets.items():
             shares = [own[key]["share"] for key in ("wrongly_declined", "among_ten", "declined_of_unanswerable")]
             told = [f"{value:.3f}" for value in (*shares, own["wrong_above"][str(SURE)]["share"])]
-            exact = "{share:.3f} [{low:.3f}, {high:.3f}]".format(**own["exact"])
-            rows.append((name, variant_name, exact, *told))
+            rows.append((name, variant_name, interval(own["exact"]), *told))
     ordered = sorted(rows, key=lambda row: row[0])
     return f"{table(head, ordered)}\n{conditions_line(found['conditions'])}\n"
+
+
+def _known(path: Path) -> dict[str, Any]:
+    """What was measured before."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"variants": {}}
 
 
 def main() -> None:
@@ -120,15 +118,15 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=tuple(VARIANTS), default=tuple(VARIANTS))
     parser.add_argument("--json", type=Path, default=RESULTS / "ablation.json")
     given = parser.parse_args()
+    own = conditions(SEED)
     for name in given.only:
+        known = _known(given.json)
+        if known.get("conditions", own) != own:
+            parser.error(f"{given.json} is of {known['conditions']['commit']}: delete it to measure anew")
         with variant(name):
             found = {title: figures(graphs) for title, graphs in SETS.items()}
         print(name, found, flush=True)
-        known = json.loads(given.json.read_text(encoding="utf-8")) if given.json.is_file() else {"variants": {}}
-        own = conditions(SEED)
-        if known.get("conditions", own) != own:
-            parser.error(f"{given.json} is of {known['conditions']['commit']}: delete it to measure anew")
-        measured = known["variants"] | {name: found}
+        measured = _known(given.json)["variants"] | {name: found}
         variants = {one: measured[one] for one in VARIANTS if one in measured}
         results_file.write(given.json, {"benchmark": "ablation", "conditions": own, "variants": variants}, FIELDS)
 

@@ -10,7 +10,7 @@ import yaml
 
 from benchmarks.conditions import ROOT, commit_name
 from benchmarks.operation import kill_commands
-from benchmarks.tables import MADE, Rows, Table, conditions_line, late, percent, table
+from benchmarks.tables import MADE, Rows, Table, conditions_line, interval, late, percent, table
 from kgqa_core.papers.grailqability.report import rule_of
 
 Json = Mapping[str, Any]
@@ -288,11 +288,6 @@ def thesaurus(found: Json) -> str:
     head = ("questions", "entries of the graph", "words", "n", "exact [95 %]", "Hits@1", "declined wrongly",
             "not exact above .8", "first answer wrong above .8")  # fmt: skip
     return f"{table(head, rows)}\n{conditions_line(found['conditions'])}\n"
-
-
-def interval(own: Json) -> str:
-    """A share with its interval."""
-    return "{share:.3f} [{low:.3f}, {high:.3f}]".format(**own)
 
 
 def people(found: Json) -> str:

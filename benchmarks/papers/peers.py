@@ -34,7 +34,7 @@ from benchmarks import results_file
 from benchmarks.answers.auto_work import Work
 from benchmarks.conditions import DATA, RESULTS, conditions
 from benchmarks.results_file import CONDITIONS
-from benchmarks.tables import conditions_line, table
+from benchmarks.tables import conditions_line, interval, table
 from kgqa_core.answering.exploration import Exploration
 from kgqa_core.config import AgentOptions, ConstrainedOptions
 from kgqa_core.dkg.csr import Dkg
@@ -291,7 +291,7 @@ def tables(found: Mapping[str, Any]) -> str:
     rows, types = [], []
     for method, models in found["rows"].items():
         for model, own in models.items():
-            shown = ["{share:.3f} [{low:.3f}, {high:.3f}]".format(**own[name]) for name in ("hits_at_1", "exact")]
+            shown = [interval(own[name]) for name in ("hits_at_1", "exact")]
             rows.append((method, model, *shown, f"{own['calls']:.1f}", f"{own['tokens']:,.0f}"))
             if model == "oracle":
                 types.append((method, *(f"{value:.2f}" for value in own["by_type"].values())))

@@ -444,11 +444,10 @@ class FormReader:
         """Whether a plural is only a looser word for a type than its names, and that for a value which some of what a
         form finds have: *beasts* for creatures of which some are of the family *beast*."""
         own, labels = root(word), {self.graph.type_labels[index] for index in best.types}
-        return (
-            own in roots(*(name for label in labels for name in other_types(label)))
-            and own not in known | roots(*labels, *(name for label in labels for name in thesaurus().type(label)))
-            and self.says_value(word, best)
-        )
+        if own in known or not self.says_value(word, best):
+            return False
+        names = roots(*labels, *(name for label in labels for name in thesaurus().type(label)))
+        return own in roots(*(name for label in labels for name in other_types(label))) - names
 
     def _of_all(self, best: Candidate) -> Ints:
         """What a form finds or computes of, also where this is a whole type."""

@@ -179,7 +179,7 @@ def read_query(
         marked = marked.replace(one.mark, f" {SLOTS[min(number, MOST_SLOTS)]} " if one.entities else " ")
     marked = words.read(marked) if words is not None else marked
     marked = _LASTS.sub(r"\1lasted", marked)
-    marked = _MOST_OTHERS.sub(lambda found: f"{found[1]}most {plural(found[2].lower().removesuffix('s'))}", marked)
+    marked = _MOST_OTHERS.sub(lambda found: f"{found[1]}most {plural(singulars(found[2].lower())[-1])}", marked)
     marked = _PLACED.sub(lambda found: _numbered_value(found, graph), marked)
     marked = _OUT_OF.sub(lambda found: _not_in(found, graph), marked)
     marked = _plainer(marked, graph)

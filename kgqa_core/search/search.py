@@ -242,6 +242,7 @@ class PlanSearch:
         self.relation_cover = self.words.relations
         self.none = np.zeros(len(self.words.weights))
         self.cues = cues_of(query.text, yes_no=False)
+        self.has_none = _HAS_NONE.search(query.text.lower()) is not None
         self.wanted = {index for index, _ in query.types}
         self.gendered = {own: question_words()[own] & {*self.words.words} for own in GENDERS}
         self.plans: dict[Form, Plan] = {}
@@ -260,7 +261,7 @@ class PlanSearch:
         said = np.array([word in PERSONS for word in self.words.words], dtype=np.float64)
         asked = self.cues.kind == "person" or said.any() or not ANYBODY.isdisjoint(self.words.words)
         found = individuals(self.graph) if asked else ()
-        if asked and _HAS_NONE.search(self.query.text.lower()):
+        if asked and self.has_none:
             found = found or tuple(sorted({
                 index for word in PERSONS for index in self.graph.types_by_words.get(word, ())
             }))  # fmt: skip
@@ -310,7 +311,7 @@ class PlanSearch:
         called = list(self._called_after_relations())
         self.kinds_called = {plan.form for plan in called}
         alone = not self.query.slots or self.words.away.any()  # else a mention is what a plan starts from
-        measures = bool(self.query.values or self.words.rank.any() or _HAS_NONE.search(self.query.text.lower()))
+        measures = bool(self.query.values or self.words.rank.any() or self.has_none)
         items += [plan for plan, index in self.persons if alone and (index < 0 or measures)]
         return items + called
 

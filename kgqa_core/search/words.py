@@ -58,9 +58,9 @@ _ORDINALS = frozenset("first second third fourth fifth sixth seventh eighth nint
 _BEING = frozenset(("is", "are", "was", "were", "has", "have", "had"))
 _DETERMINERS = frozenset("which what whose many all the every any of".split())
 _SPANS = {
-    "day": ("day", "daily"), "hour": ("hour", "hourly"), "week": ("week", "weekly"), "night": ("night", "nightly"),
-    "month": ("month", "monthly"), "year": ("yearly", "annual"),
-}  # fmt: skip
+    f"per {words.split()[0]}": frozenset(words.split())
+    for words in ("day daily", "hour hourly", "week weekly", "night nightly", "month monthly")
+} | {"per year": frozenset(("yearly", "annual"))}
 _RATES = frozenset("rate rent wage price cost fee pay charge salary".split())
 _AWAY, _BOUNDS = frozenset(("but", "except")), frozenset(("least", "most"))
 _BEFORE_VERBS = frozenset("do does did will would can could should must".split())
@@ -205,11 +205,10 @@ class WordCover:
         """Whether a word and the next one are part of the label of a relation, as in `price per kg`, or say it in other
         words, as `per day` the `day rate`."""
         pair, labels = " ".join(self.words[n : n + 2]), [label.lower() for label in self.index.graph.labels]
-        spans = _SPANS.get(pair.removeprefix("per "), ()) if pair.startswith("per ") else ()
-        rates = (set(label.split()) for label in labels if spans)
-        return " " in pair and (
-            any(f" {pair}" in f" {label}" for label in labels)
-            or any(not (own.isdisjoint(spans) or own.isdisjoint(_RATES)) for own in rates)
+        spans = _SPANS.get(pair, frozenset())
+        return " " in pair and any(
+            f" {pair}" in f" {label}" or not (spans.isdisjoint(own := label.split()) or _RATES.isdisjoint(own))
+            for label in labels
         )
 
     def _may_be_value(self, run: slice, name: str) -> bool:

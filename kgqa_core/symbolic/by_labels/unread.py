@@ -115,8 +115,8 @@ class Unread(NamedTuple):
 
     words: runs of words, "" for a relation that no word names.  restricting: whether one of them restricts the answer.
     alone, bound: words that stand alone, and that restrict another one.  likely: those read as paraphrases.  kinds: the
-    names of types of which the form has nothing.  verbs: whether all that is left are verbs of
-    frequent use, which say little.
+    names of types of which the form has nothing.  verbs: whether all that is left are verbs of frequent use, which say
+    little.
     """
 
     words: tuple[str, ...] = ()
