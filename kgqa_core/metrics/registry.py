@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from kgqa_core.metrics import entailment, links, retrieval, text
@@ -113,17 +114,20 @@ _SPECS = (
         "hits_at_1",
         "Hits@1",
         "the first is a gold answer: of a retriever's ranked entities, of the names that a model lists",
-        {"output": text.first_hit, "entities": retrieval.hits_at_1},
+        {"output": text.first_hit, "entities": partial(retrieval.hit, k=1)},
         tables=("run_comparison",),
     ),
     MetricSpec(
-        "hits_at_5", "Hits@5", "a gold answer is among its first five entities", {"entities": retrieval.hits_at_5}
+        "hits_at_5",
+        "Hits@5",
+        "a gold answer is among its first five entities",
+        {"entities": partial(retrieval.hit, k=5)},
     ),
     MetricSpec(
         "recall_of_answers",
         "Recall of answers",
         "a gold answer is an end of a retrieved fact",
-        {"facts": retrieval.recall_of_answers},
+        {"facts": retrieval.hit},
         tables=("run_comparison",),
     ),
     MetricSpec(
@@ -137,19 +141,19 @@ _SPECS = (
         "path_at_1",
         "Path@1",
         "the first predicted path is an annotated one (annotated questions only)",
-        {"paths": retrieval.path_at_1},
+        {"paths": partial(retrieval.hit, k=1)},
     ),
     MetricSpec(
         "path_at_5",
         "Path@5",
         "an annotated path is among the first five predicted (annotated questions only)",
-        {"paths": retrieval.path_at_5},
+        {"paths": partial(retrieval.hit, k=5)},
     ),
     MetricSpec(
         "pair_recall",
         "Pair recall",
         "share of the entity-relation pairs of the reference that the facts hold (Huang et al. 2024)",
-        {"pairs": retrieval.pair_recall},
+        {"pairs": partial(retrieval.recall_at, None)},
         values="share",
     ),
     MetricSpec(

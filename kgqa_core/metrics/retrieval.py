@@ -13,31 +13,15 @@ way retrieval followed it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
 
 from kgqa_core.types import INVERSE, Question
 
 
-def hits_at_1(ranked: Sequence[int], gold: Collection[int]) -> float:
-    """1 when the first-ranked entity is a gold answer.  Range 0 or 1, higher is better."""
-    return hits_at(1, ranked, gold)
-
-
-def hits_at_5(ranked: Sequence[int], gold: Collection[int]) -> float:
-    """1 when a gold answer is among the first five ranked entities.  Range 0 or 1, higher is better."""
-    return hits_at(5, ranked, gold)
-
-
-def hits_at(k: int, ranked: Sequence[int], gold: Collection[int]) -> float:
-    """1 when a gold answer is among the first k ranked entities, best first.  Range 0 or 1, higher is better."""
-    return float(any(entity in gold for entity in ranked[:k]))
-
-
-def recall_of_answers(retrieved: Iterable[int], gold: Collection[int]) -> float:
-    """1 when a gold answer is head or tail of a retrieved fact.  Range 0 or 1, higher is better.
-
-    It bounds what a model that only reads the facts can get right on questions whose answer is an entity.
-    """
-    return float(any(entity in gold for entity in retrieved))
+def hit(ranked: Iterable[object], gold: Collection[Any], k: int | None = None) -> float:
+    """1 when a gold entity or path is among the first k, or among all of them.  Range 0 or 1, higher is better."""
+    return float(any(candidate in gold for candidate in islice(ranked, k)))
 
 
 RelationPath = tuple[str, ...]
@@ -49,21 +33,6 @@ def hop_accuracy(ranked: Sequence[RelationPath], gold: Collection[int]) -> float
     Source: Wu et al. 2023, hop prediction.
     """
     return float(bool(ranked) and len(ranked[0]) in gold)
-
-
-def path_at_1(ranked: Sequence[RelationPath], gold: Collection[RelationPath]) -> float:
-    """1 when the first predicted path is an annotated one.  Range 0 or 1, higher is better."""
-    return path_at(1, ranked, gold)
-
-
-def path_at_5(ranked: Sequence[RelationPath], gold: Collection[RelationPath]) -> float:
-    """1 when an annotated path is among the first five predicted ones.  Range 0 or 1, higher is better."""
-    return path_at(5, ranked, gold)
-
-
-def path_at(k: int, ranked: Sequence[RelationPath], gold: Collection[RelationPath]) -> float:
-    """1 when an annotated path is among the first k predicted, relations and directions alike."""
-    return float(any(path in gold for path in ranked[:k]))
 
 
 Pair = tuple[int, str]
@@ -107,13 +76,8 @@ def invert(relation: str) -> str:
     return relation.removeprefix(INVERSE) if relation.startswith(INVERSE) else INVERSE + relation
 
 
-def pair_recall(ranks: Sequence[int | None]) -> float:
-    """Share of the gold pairs that the facts hold, at whatever rank.  Range [0, 1], higher is better."""
-    return recall_at(None, ranks)
-
-
 def recall_at(k: int | None, ranks: Sequence[int | None]) -> float:
-    """Share of ranks that are at most k; of all that there are when k is None.
+    """Share of ranks that are at most k; of all that there are when k is None.  Range [0, 1], higher is better.
 
     >>> recall_at(2, [1, 3, None, 2])
     0.5

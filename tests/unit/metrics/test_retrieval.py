@@ -9,36 +9,31 @@ from hypothesis import strategies as st
 from kgqa_core.metrics.normalise import count_words
 from kgqa_core.metrics.retrieval import (
     gold_pairs,
-    hits_at_1,
-    hits_at_5,
+    hit,
     hop_accuracy,
     invert,
-    pair_recall,
-    path_at_1,
-    path_at_5,
     recall_at,
-    recall_of_answers,
     triple_pairs,
 )
 from kgqa_core.types import INVERSE, Question
 
 
 def test_hits_look_at_the_first_and_the_first_five() -> None:
-    assert hits_at_1([7, 3], {7}) == 1.0
-    assert hits_at_1([3, 7], {7}) == 0.0
-    assert hits_at_5([1, 2, 3, 4, 7], {7}) == 1.0
-    assert hits_at_5([1, 2, 3, 4, 5, 7], {7}) == 0.0
+    assert hit([7, 3], {7}, 1) == 1.0
+    assert hit([3, 7], {7}, 1) == 0.0
+    assert hit([1, 2, 3, 4, 7], {7}, 5) == 1.0
+    assert hit([1, 2, 3, 4, 5, 7], {7}, 5) == 0.0
 
 
-@pytest.mark.parametrize("metric", [hits_at_1, hits_at_5, recall_of_answers])
-def test_without_gold_or_without_candidates_nothing_is_hit(metric) -> None:
-    assert metric([1, 2], frozenset()) == 0.0
-    assert metric([], {1}) == 0.0
+@pytest.mark.parametrize("k", [1, 5, None])
+def test_without_gold_or_without_candidates_nothing_is_hit(k: int | None) -> None:
+    assert hit([1, 2], frozenset(), k) == 0.0
+    assert hit([], {1}, k) == 0.0
 
 
 def test_recall_of_answers_wants_one_gold_entity_among_the_facts() -> None:
-    assert recall_of_answers({1, 2, 9}, {9, 10}) == 1.0
-    assert recall_of_answers({1, 2}, {9, 10}) == 0.0
+    assert hit({1, 2, 9}, {9, 10}) == 1.0
+    assert hit({1, 2}, {9, 10}) == 0.0
 
 
 DIRECTOR, ACTOR = ("directed_by",), (f"{INVERSE}starred_actors", "directed_by")
@@ -46,18 +41,18 @@ DIRECTOR, ACTOR = ("directed_by",), (f"{INVERSE}starred_actors", "directed_by")
 
 def test_the_first_path_decides_hops_and_path_at_1() -> None:
     assert (hop_accuracy([DIRECTOR, ACTOR], {1}), hop_accuracy([DIRECTOR, ACTOR], {2})) == (1.0, 0.0)
-    assert (path_at_1([DIRECTOR, ACTOR], {ACTOR}), path_at_5([DIRECTOR, ACTOR], {ACTOR})) == (0.0, 1.0)
-    assert path_at_1([ACTOR], {DIRECTOR, ACTOR}) == 1.0
+    assert (hit([DIRECTOR, ACTOR], {ACTOR}, 1), hit([DIRECTOR, ACTOR], {ACTOR}, 5)) == (0.0, 1.0)
+    assert hit([ACTOR], {DIRECTOR, ACTOR}, 1) == 1.0
 
 
 def test_direction_and_order_belong_to_a_path() -> None:
-    assert path_at_5([("starred_actors", "directed_by"), ACTOR[::-1]], {ACTOR}) == 0.0
+    assert hit([("starred_actors", "directed_by"), ACTOR[::-1]], {ACTOR}, 5) == 0.0
 
 
 def test_only_the_first_five_count_and_none_is_wrong() -> None:
     others = [(str(number),) for number in range(5)]
-    assert (path_at_5([*others, ACTOR], {ACTOR}), path_at_5([*others[:4], ACTOR], {ACTOR})) == (0.0, 1.0)
-    assert (hop_accuracy([], {1}), path_at_1([], {ACTOR}), path_at_5([ACTOR], frozenset())) == (0.0, 0.0, 0.0)
+    assert (hit([*others, ACTOR], {ACTOR}, 5), hit([*others[:4], ACTOR], {ACTOR}, 5)) == (0.0, 1.0)
+    assert (hop_accuracy([], {1}), hit([], {ACTOR}, 1), hit([ACTOR], frozenset(), 5)) == (0.0, 0.0, 0.0)
 
 
 def test_words_are_counted_in_every_script() -> None:
@@ -94,7 +89,7 @@ def test_triples_of_one_pair_count_once() -> None:
 def test_a_pair_of_an_entity_that_is_not_in_the_graph_is_never_found() -> None:
     wanted = gold_pairs(question(("Cy", "born_in", "Oslo"), ("Ann", "born_in", "Nowhere")), KEYS)
     assert wanted == [frozenset(), {(ANN, "born_in")}]
-    assert pair_recall([None, 1]) == 0.5
+    assert recall_at(None, [None, 1]) == 0.5
 
 
 def test_first_steps_of_the_paths_stand_in_for_gold_triples() -> None:
@@ -110,7 +105,7 @@ def test_a_triple_holds_the_pair_of_either_end() -> None:
 
 
 def test_recall_of_nothing_wanted_is_zero() -> None:
-    assert pair_recall([]) == recall_at(3, []) == 0.0
+    assert recall_at(None, []) == recall_at(3, []) == 0.0
 
 
 @given(st.lists(st.none() | st.integers(1, 9), max_size=6), st.integers(1, 9))
