@@ -25,6 +25,19 @@ def pointer(typing_context: Any, array: Any) -> Any:
 
 
 @_intrinsic
+def pointers(typing_context: Any, arrays: Any) -> Any:
+    """A named tuple of arrays as one of the pointers to their elements."""
+    result = types.NamedTuple([types.CPointer(array.dtype) for array in arrays], arrays.instance_class)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        values = cgutils.unpack_tuple(builder, arguments[0])
+        data = [context.make_array(kind)(context, builder, one).data for kind, one in zip(arrays, values, strict=True)]
+        return context.make_tuple(builder, result, data)
+
+    return result(arrays), generate
+
+
+@_intrinsic
 def word(typing_context: Any, data: Any, at: Any) -> Any:
     """The 8 bytes from an index of a `pointer` to bytes, little-endian, however aligned; they must lie in the array."""
 

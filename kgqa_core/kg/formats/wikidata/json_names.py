@@ -12,7 +12,7 @@ import numpy as np
 
 from kgqa_core.kg.formats.wikidata.json_scan import PAD, jit, masked
 from kgqa_core.kg.formats.wikidata.json_values import EARTH, GREGORIAN, JULIAN, STRINGS
-from kgqa_core.kg.intrinsics import pointer
+from kgqa_core.kg.intrinsics import pointer, pointers
 from kgqa_core.kg.vocabulary import WIKIDATA_ENTITY
 
 ROWS, QUALIFIERS, SIDE, CODES, STAMP, FILTERED, IGNORED, ENTITIES, LINES, WANTED = range(10)
@@ -142,45 +142,6 @@ def filled(tables: Tables, data: bytes) -> Tables:
 def fits(tables: Tables, size: int) -> bool:
     """Whether lines of so many bytes find room, and names too."""
     return len(tables.entity) >= size // 24 + 16 and int(tables.count[CODES]) < MAX_CODES // 2
-
-
-@jit
-def pointers(t: Any) -> Any:
-    """The tables as pointers."""
-    return Tables(
-        pointer(t.buffer),
-        pointer(t.side),
-        pointer(t.count),
-        pointer(t.names),
-        pointer(t.names_at),
-        pointer(t.slots),
-        pointer(t.stamps),
-        pointer(t.wanted),
-        pointer(t.skipped),
-        pointer(t.languages),
-        pointer(t.languages_at),
-        pointer(t.value_start),
-        pointer(t.value_length),
-        pointer(t.value_kind),
-        pointer(t.snak),
-        pointer(t.entity_start),
-        pointer(t.entity_length),
-        pointer(t.entity),
-        pointer(t.predicate),
-        pointer(t.start),
-        pointer(t.length),
-        pointer(t.kind),
-        pointer(t.datatype),
-        pointer(t.detail),
-        pointer(t.rank),
-        pointer(t.q_row),
-        pointer(t.q_predicate),
-        pointer(t.q_start),
-        pointer(t.q_length),
-        pointer(t.q_kind),
-        pointer(t.q_datatype),
-        pointer(t.q_detail),
-    )
 
 
 @jit

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from kgqa_core.kg.formats.ntriples_kernels import put_character
 from kgqa_core.kg.intrinsics import lowest_bit, word
@@ -54,6 +55,27 @@ def masked(buffer: Any, start: int, length: int) -> Any:
     if length >= 8:
         return result
     return result & (_FULL >> (_BITS - _EIGHT * np.uint64(length)))
+
+
+def names(*texts: str) -> NDArray[np.uint64]:
+    """Texts of at most 24 bytes as `which` looks for them: [texts, 4], the length and three times eight bytes."""
+    return np.array([(len(text), *(constant(text, at) for at in (0, 8, 16))) for text in texts], dtype=np.uint64)
+
+
+@jit
+def which(buffer: Any, start: int, length: int, texts: Any) -> int:
+    """The row of `names` that a text equals; -1 for another."""
+    if length < 1:
+        return -1
+    size, first = np.uint64(length), masked(buffer, start, length)
+    for i in range(texts.shape[0]):
+        if texts[i, 0] == size and texts[i, 1] == first:
+            at = 8
+            while at < length and masked(buffer, start + at, length - at) == texts[i, 1 + at // 8]:
+                at += 8
+            if at >= length:
+                return i
+    return -1
 
 
 @jit

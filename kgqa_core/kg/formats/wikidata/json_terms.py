@@ -54,60 +54,23 @@ from kgqa_core.kg.formats.wikidata.json_scan import (
     CLOSE,
     OPEN,
     QUOTE,
-    constant,
     first_member,
     following,
     jit,
-    masked,
+    names,
     number,
     plain_member,
     skip,
     string,
     unescape,
+    which,
 )
-from kgqa_core.kg.intrinsics import word
 
-_K_ID, _K_LANGUAGE = constant("id"), constant("language")
-_K_VALUE = constant("value")
-_K_TYPE, _K_TIME, _K_TEXT, _K_UNIT = constant("type"), constant("time"), constant("text"), constant("unit")
-_K_AMOUNT, _K_GLOBE, _K_LATITUDE = constant("amount"), constant("globe"), constant("latitude")
-_K_LONGITUD, _K_PRECISIO, _K_CALENDAR = constant("longitude"), constant("precision"), constant("calendarmodel")
-_K_ENTITY_T, _K_NUMERIC = constant("entity-type"), constant("numeric-id")
-_K_ENTITY_TYPE_2, _K_NUMERIC_2, _K_MODEL = constant("ype"), constant("id"), constant("rmodel")
-
-
-@jit
-def _field(buffer: Any, key: int, length: int) -> int:
-    """Which member of a value a name is; -1 for another."""
-    w = masked(buffer, key, length)
-    if length == 2:
-        return ID if w == _K_ID else -1
-    if length == 4:
-        if w == _K_TIME:
-            return TIME
-        if w == _K_TEXT:
-            return TEXT
-        return UNIT if w == _K_UNIT else -1
-    if length == 5:
-        return GLOBE if w == _K_GLOBE else -1
-    if length == 6:
-        return AMOUNT if w == _K_AMOUNT else -1
-    if length == 8:
-        if w == _K_LANGUAGE:
-            return LANGUAGE
-        return LATITUDE if w == _K_LATITUDE else -1
-    if length == 9:
-        last = buffer[key + 8]
-        if w == _K_LONGITUD and last == 101:
-            return LONGITUDE
-        return PRECISION if w == _K_PRECISIO and last == 110 else -1
-    if length == 10:
-        return NUMERIC if w == _K_NUMERIC and masked(buffer, key + 8, 2) == _K_NUMERIC_2 else -1
-    if length == 11:
-        return KIND if w == _K_ENTITY_T and masked(buffer, key + 8, 3) == _K_ENTITY_TYPE_2 else -1
-    if length == 13:
-        return CALENDAR if w == _K_CALENDAR and masked(buffer, key + 7, 6) == _K_MODEL else -1
-    return -1
+_MEMBERS = names(
+    "id", "entity-type", "numeric-id", "text", "language", "amount", "unit", "time", "precision", "calendarmodel",
+    "latitude", "longitude", "globe",
+)  # fmt: skip
+"""Members of values, in the order of their numbers."""
 
 
 @jit
@@ -121,7 +84,7 @@ def _value(t: Any, at: int) -> int:
         end, value = plain_member(buffer, at)
         if value < 0:
             return -1
-        field = _field(buffer, at + 1, end - at - 1) if end > at + 1 else -1
+        field = which(buffer, at + 1, end - at - 1, _MEMBERS)
         if field < 0:
             at = skip(buffer, value)
             if at < 0:
@@ -188,6 +151,9 @@ def _aside(t: Any, end: int, datatype: int, detail: int) -> int:
     return _put(t, -1 - first, end - first, 1, datatype, detail)
 
 
+_KINDS = names("item", "property")
+
+
 @jit
 def _id(t: Any) -> int:
     buffer = t.buffer
@@ -199,15 +165,11 @@ def _id(t: Any) -> int:
     for i in range(start, start + length):
         if not 48 <= buffer[i] <= 57:
             return -1
-    size = t.value_length[KIND]
-    w = masked(buffer, t.value_start[KIND], size) if size else np.uint64(0)
-    to = t.count[SIDE]
-    if size == 4 and w == _V_ITEM:
-        t.side[to] = 81
-    elif size == 8 and w == _V_PROPERTY:
-        t.side[to] = 80
-    else:
+    kind = which(buffer, t.value_start[KIND], t.value_length[KIND], _KINDS)
+    if kind < 0:
         return -1
+    to = t.count[SIDE]
+    t.side[to] = 81 - kind
     for i in range(length):
         t.side[to + 1 + i] = buffer[start + i]
     t.count[SIDE] = to + 1 + length
@@ -297,37 +259,26 @@ def _coordinate(t: Any) -> int:
     return _aside(t, end, DT_POINT, -1) if end >= 0 else -1
 
 
-_V_ITEM, _V_PROPERTY, _V_STRING, _V_QUANTITY = map(constant, ("item", "property", "string", "quantity"))
-_V_WIKIBASE, _V_ENTITYID = constant("wikibase"), constant("entityid")
-_V_MONOLING, _V_TEXT, _V_GLOBECOO, _V_RDINATE = map(constant, ("monoling", "ualtext", "globecoo", "rdinate"))
+_FORMS = names("wikibase-entityid", "time", "quantity", "monolingualtext", "globecoordinate", "string")
 
 
 @jit
-def _form(t: Any, key: int, length: int) -> int:
-    """The term of the value that was noted, whose form has this name."""
-    if length < 4:
-        return -1
-    w = masked(t.buffer, key, length)
-    if length == 17:
-        if w == _V_WIKIBASE and t.buffer[key + 8] == 45 and word(t.buffer, key + 9) == _V_ENTITYID:
-            return _id(t)
-    elif length == 4:
-        if w == _K_TIME:
-            return _time(t)
-    elif length == 8:
-        if w == _V_QUANTITY:
-            return _quantity(t)
-    elif length == 15:
-        if w == _V_MONOLING and masked(t.buffer, key + 8, 7) == _V_TEXT:
-            return _monolingual(t)
-        if w == _V_GLOBECOO and masked(t.buffer, key + 8, 7) == _V_RDINATE:
-            return _coordinate(t)
-    return -1
+def _form(t: Any, form: int) -> int:
+    """The term of the value that was noted, of a form of `_FORMS`."""
+    if form == 0:
+        return _id(t)
+    if form == 1:
+        return _time(t)
+    if form == 2:
+        return _quantity(t)
+    if form == 3:
+        return _monolingual(t)
+    return _coordinate(t) if form == 4 else -1
 
 
-_V_VALUE, _V_SOMEVALU, _V_NOVALUE = constant("value"), constant("somevalue"), constant("novalue")
-_K_SNAKTYPE, _K_PROPERTY, _K_DATATYPE = constant("snaktype"), constant("property"), constant("datatype")
-_K_DATAVALU = constant("datavalue")
+_SNAK = names("snaktype", "property", "datatype", "datavalue")
+_DATA = names("value", "type")
+_VALUED = names("value", "somevalue", "novalue")
 
 
 @jit
@@ -345,9 +296,8 @@ def _data_value(t: Any, at: int) -> Any:
         if value < 0:
             at = -1
             break
-        length = end - at - 1
-        w = masked(buffer, at + 1, length) if length else np.uint64(0)
-        if length == 5 and w == _K_VALUE:
+        part = which(buffer, at + 1, end - at - 1, _DATA)
+        if part == 0:
             if valued:
                 at = -1
             elif buffer[value] == OPEN:
@@ -360,7 +310,7 @@ def _data_value(t: Any, at: int) -> Any:
                 at = -1 if text_end == -1 else (text_end if text_end >= 0 else -2 - text_end) + 1
             else:
                 at = -1
-        elif length == 4 and w == _K_TYPE:
+        elif part == 1:
             if form >= 0 or buffer[value] != QUOTE:
                 at = -1
             else:
@@ -380,10 +330,8 @@ def _data_value(t: Any, at: int) -> Any:
 def _unknown(t: Any, kind: int) -> None:
     """The term of a value that is unknown (1) or that there is none of (2), whose text is written aside."""
     first = t.count[SIDE]
-    w = _V_SOMEVALU if kind == 1 else _V_NOVALUE
-    for i in range(8):
-        t.side[first + i] = np.uint8((w >> np.uint64(8 * i)) & np.uint64(255))
-    t.side[first + 8] = 101
+    for i in range(9):
+        t.side[first + i] = np.uint8((_VALUED[kind, 1 + i // 8] >> np.uint64(8 * (i % 8))) & np.uint64(255))
     _aside(t, first + (9 if kind == 1 else 7), DT_SOME if kind == 1 else DT_NO, -1)
 
 
@@ -402,29 +350,21 @@ def read_snak(t: Any, at: int, key: int, key_length: int, code: int) -> int:
         end, value = plain_member(buffer, at)
         if value < 0:
             return -1
-        length = end - at - 1
-        w = masked(buffer, at + 1, length) if length else np.uint64(0)
-        if length == 8 and (w == _K_SNAKTYPE or w == _K_PROPERTY or w == _K_DATATYPE):  # noqa: SIM109
-            bit = 1 if w == _K_SNAKTYPE else 2 if w == _K_PROPERTY else 4
-            if seen & bit or buffer[value] != QUOTE:
+        part = which(buffer, at + 1, end - at - 1, _SNAK)
+        if part >= 0:
+            if seen & (1 << part) or buffer[value] != (OPEN if part == 3 else QUOTE):
                 return -1
-            seen |= bit
+            seen |= 1 << part
+        if 0 <= part < 3:
             end = string(buffer, value + 1)
             if end < 0:
                 return -1
             size = end - value - 1
-            if bit == 1:
-                # Names longer than a word are told by their first eight bytes and the rest.
-                v = masked(buffer, value + 1, size) if size else np.uint64(0)
-                if size == 5 and v == _V_VALUE:
-                    kind = 0
-                elif size == 9 and v == _V_SOMEVALU and buffer[value + 9] == 101:
-                    kind = 1
-                elif size == 7 and v == _V_NOVALUE:
-                    kind = 2
-                else:
+            if part == 0:
+                kind = which(buffer, value + 1, size, _VALUED)
+                if kind < 0:
                     return -1
-            elif bit == 2:
+            elif part == 1:
                 # Nearly always the property that the claim stands under, whose code is known.
                 if size == key_length and same_text(buffer, value + 1, key, size):
                     t.snak[0] = code
@@ -433,10 +373,7 @@ def read_snak(t: Any, at: int, key: int, key_length: int, code: int) -> int:
             else:
                 datatype, datatype_length = value + 1, size
             at = end + 1
-        elif length == 9 and w == _K_DATAVALU and buffer[at + 9] == 101:
-            if seen & 8 or buffer[value] != OPEN:
-                return -1
-            seen |= 8
+        elif part == 3:
             at, valued, text, text_end, form, form_length = _data_value(t, value)
         else:
             at = skip(buffer, value)
@@ -448,11 +385,10 @@ def read_snak(t: Any, at: int, key: int, key_length: int, code: int) -> int:
     if kind > 0:
         _unknown(t, kind)
         return -2 - at
-    if form < 0:
-        return -1
+    kind = which(buffer, form, form_length, _FORMS) if form >= 0 else -1
     if valued == 1:
-        return -2 - at if _form(t, form, form_length) > 0 else -1
-    if valued != 2 or form_length != 6 or masked(buffer, form, 6) != _V_STRING:
+        return -2 - at if _form(t, kind) > 0 else -1
+    if valued != 2 or kind != 5:
         return -1
     dt = DT_STRING
     if datatype_length > 0:

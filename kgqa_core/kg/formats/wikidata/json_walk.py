@@ -25,7 +25,6 @@ from kgqa_core.kg.formats.wikidata.json_names import (
     name_code,
     new_key,
     new_stamp,
-    pointers,
     same_text,
 )
 from kgqa_core.kg.formats.wikidata.json_scan import (
@@ -44,16 +43,17 @@ from kgqa_core.kg.formats.wikidata.json_scan import (
     jit,
     masked,
     member,
+    names,
     plain_member,
     skip,
     string,
     unescape,
+    which,
 )
 from kgqa_core.kg.formats.wikidata.json_terms import read_snak
-from kgqa_core.kg.intrinsics import word
+from kgqa_core.kg.intrinsics import pointers, word
 
-_K_LANGUAGE, _K_VALUE, _K_ID = constant("language"), constant("value"), constant("id")
-_K_TYPE, _K_DATATYPE = constant("type"), constant("datatype")
+_K_LANGUAGE, _K_VALUE = constant("language"), constant("value")
 
 
 @jit
@@ -183,8 +183,7 @@ def _qualifiers(t: Any, at: int, row: int) -> int:
     return -2 - at
 
 
-_K_MAINSNAK, _K_RANK, _K_QUALIFIE, _K_RS = map(constant, ("mainsnak", "rank", "qualifie", "rs"))
-_V_NORMAL, _V_PREFERRE, _V_DEPRECAT, _V_ED = map(constant, ("normal", "preferre", "deprecat", "ed"))
+_CLAIM, _RANKS = names("mainsnak", "rank", "qualifiers"), names("normal", "preferred", "deprecated")
 
 
 @jit
@@ -196,12 +195,12 @@ def _claim(t: Any, at: int, key: int, key_length: int, code: int) -> int:
         end, value = plain_member(buffer, at)
         if value < 0:
             return -1
-        length = end - at - 1
-        w = masked(buffer, at + 1, length) if length else np.uint64(0)
-        if length == 8 and w == _K_MAINSNAK:
-            if seen & 1:
+        part = which(buffer, at + 1, end - at - 1, _CLAIM)
+        if part >= 0:
+            if seen & (1 << part):
                 return -1
-            seen |= 1
+            seen |= 1 << part
+        if part == 0:
             at = read_snak(t, value, key, key_length, code)
             if at < 0:
                 return -1
@@ -211,28 +210,14 @@ def _claim(t: Any, at: int, key: int, key_length: int, code: int) -> int:
             t.kind[row] = t.snak[3]
             t.datatype[row] = t.snak[4]
             t.detail[row] = t.snak[5]
-        elif length == 4 and w == _K_RANK:
-            if seen & 2 or buffer[value] != QUOTE:
+        elif part == 1:
+            end = string(buffer, value + 1) if buffer[value] == QUOTE else -1
+            rank = which(buffer, value + 1, end - value - 1, _RANKS)
+            if rank < 0:
                 return -1
-            seen |= 2
-            end = string(buffer, value + 1)
-            if end < value + 2:
-                return -1
-            size = end - value - 1
-            v = masked(buffer, value + 1, size)
-            if size == 6 and v == _V_NORMAL:
-                rank = 0
-            elif size == 9 and v == _V_PREFERRE and buffer[value + 9] == 100:
-                rank = 1
-            elif size == 10 and v == _V_DEPRECAT and masked(buffer, value + 9, 2) == _V_ED:
-                rank = -1
-            else:
-                return -1
+            rank = rank if rank < 2 else -1
             at = end + 1
-        elif length == 10 and w == _K_QUALIFIE and masked(buffer, at + 9, 2) == _K_RS:
-            if seen & 4:
-                return -1
-            seen |= 4
+        elif part == 2:
             at = _qualifiers(t, value, row)
         else:
             at = skip(buffer, value)
@@ -271,39 +256,12 @@ def _claims(t: Any, at: int) -> int:
     return -2 - at
 
 
-_K_LABELS, _K_ALIASES, _K_CLAIMS, _K_SITELINK = map(constant, ("labels", "aliases", "claims", "sitelink"))
-_K_DESCRIPT, _K_IONS, _K_STATEMEN, _K_TS = map(constant, ("descript", "ions", "statemen", "ts"))
-_K_PAGEID, _K_NS, _K_TITLE, _K_MODIFIED = map(constant, ("pageid", "ns", "title", "modified"))
-_K_LASTREVI = constant("lastrevi")
-
-
 _LABELS, _ALIASES, _DESCRIPTIONS, _CLAIMS, _STATEMENTS, _KEY, _OTHER = 1, 2, 4, 8, 16, 32, 64
-
-
-@jit
-def _part(buffer: Any, key: int, length: int) -> int:
-    """Which member of an entity a name is, _OTHER for one without meaning here; 0 for an unusual one."""
-    w = masked(buffer, key, length)
-    if length == 2:
-        return _KEY if w == _K_ID else _OTHER if w == _K_NS else 0
-    if length == 4:
-        return _OTHER if w == _K_TYPE else 0
-    if length == 5:
-        return _OTHER if w == _K_TITLE else 0
-    if length == 6:
-        return _LABELS if w == _K_LABELS else _CLAIMS if w == _K_CLAIMS else _OTHER if w == _K_PAGEID else 0
-    if length == 7:
-        return _ALIASES if w == _K_ALIASES else 0
-    if length == 8:
-        return _OTHER if w == _K_MODIFIED or w == _K_DATATYPE else 0  # noqa: SIM109
-    if length == 9:
-        last = buffer[key + 8]
-        return _OTHER if (w == _K_SITELINK and last == 115) or (w == _K_LASTREVI and last == 100) else 0
-    if length == 10:
-        return _STATEMENTS if w == _K_STATEMEN and masked(buffer, key + 8, 2) == _K_TS else 0
-    if length == 12:
-        return _DESCRIPTIONS if w == _K_DESCRIPT and masked(buffer, key + 8, 4) == _K_IONS else 0
-    return 0
+_PARTS = names(
+    "labels", "aliases", "descriptions", "claims", "statements", "id", "ns", "type", "title", "pageid", "modified",
+    "datatype", "sitelinks", "lastrevid",
+)  # fmt: skip
+"""Members of an entity: those of the bits above, and others that have no meaning here."""
 
 
 @jit
@@ -314,9 +272,8 @@ def _entity(t: Any, at: int) -> int:
     seen, subject, subject_length = 0, np.int64(-1), np.int64(0)
     while at >= 0:
         end, value = plain_member(buffer, at)
-        if value < 0 or end == at + 1:
-            return -1
-        part = _part(buffer, at + 1, end - at - 1)
+        number = which(buffer, at + 1, end - at - 1, _PARTS) if value >= 0 else -1
+        part = 1 << min(number, 6) if number >= 0 else 0
         if part == 0 or seen & part & (_OTHER - 1):
             return -1
         seen |= part
