@@ -195,11 +195,13 @@ class MemoryGraph:
             results.append(distinct(index[joined_ranges(starts, ends - starts)] % self.relations, self.relations))
         return results[0], results[1]
 
-    def touching(self, node: int) -> Ints:
-        """Places of the triples that leave a node or lead to it, ascending, each once."""
-        bounds = [node * self.relations, (node + 1) * self.relations]
-        out, into = np.searchsorted(self._forward, bounds), np.searchsorted(self._backward, bounds)
-        return np.union1d(np.arange(out[0], out[1]), self._back[into[0] : into[1]])
+    def touching(self, nodes: Ints) -> Ints:
+        """Places of the triples that leave any of some nodes or lead to it, ascending, each once."""
+        runs = []
+        for index in (self._forward, self._backward):
+            starts, stops = (np.searchsorted(index, (nodes + more) * self.relations) for more in (0, 1))
+            runs.append(joined_ranges(starts, stops - starts))
+        return np.union1d(runs[0], self._back[runs[1]])
 
     def back(self, nodes: Ints, path: Steps) -> Ints:
         """What the path leads from to any of `nodes`, ascending."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,12 +22,7 @@ class Interval:
 
     def rounded(self, digits: int = 6) -> dict[str, float | int]:
         """As JSON: `{"value", "low", "high", "n"}`."""
-        return {
-            "value": round(self.value, digits),
-            "low": round(self.low, digits),
-            "high": round(self.high, digits),
-            "n": self.n,
-        }
+        return {name: round(value, digits) for name, value in asdict(self).items()}
 
 
 def bootstrap_interval(values: ArrayLike, *, samples: int = 1000, seed: int = 0, level: float = 0.95) -> Interval:

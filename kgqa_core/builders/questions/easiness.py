@@ -39,7 +39,7 @@ class Easiness:
         topics counts once, as the retriever `random` draws it.
         """
         graph = self.graph
-        indices = np.unique(np.concatenate([graph.touching(topic) for topic in topics])) if topics else np.empty(0, int)
+        indices = graph.touching(np.array(topics, dtype=np.int64))
         if not len(indices):
             return 0.0
         head, tail, answer, topic = graph.head[indices], graph.tail[indices], np.asarray(answers), np.asarray(topics)

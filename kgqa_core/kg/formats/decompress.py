@@ -22,6 +22,7 @@ import zstandard
 from isal import igzip_lib
 
 from kgqa_core.closing import Closing
+from kgqa_core.cores import own_cores
 from kgqa_core.errors import InputError, KgInputError
 from kgqa_core.input_files import refuse_other_files
 from kgqa_core.spool import regular_file
@@ -86,7 +87,7 @@ def open_stream(
         if kind.begins(magic):
             return _Inflated(path, kind)
     if _BZIP2.begins(magic):
-        return _Bzip2(path) if size >= _PARALLEL_BZIP2 and _cores() > 1 else _Inflated(path, _BZIP2)
+        return _Bzip2(path) if size >= _PARALLEL_BZIP2 and len(own_cores()) > 1 else _Inflated(path, _BZIP2)
     return _Plain(path)
 
 
@@ -277,7 +278,7 @@ class _Bzip2:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._size = max(1, path.stat().st_size)
-        self._fast: Any = rapidgzip.IndexedBzip2File(str(path), parallelization=_cores())
+        self._fast: Any = rapidgzip.IndexedBzip2File(str(path), parallelization=min(8, len(own_cores())))
         self._slow: _Inflated | None = None
         self._delivered = 0
 
@@ -326,10 +327,3 @@ def _exactly(size: int, some: Callable[[int], bytes | None]) -> bytes:
         fault.data = b"".join(parts)
         raise
     return b"".join(parts)
-
-
-def _cores() -> int:
-    try:
-        return min(8, len(os.sched_getaffinity(0)))
-    except AttributeError:  # pragma: no cover - not on Linux
-        return min(8, os.cpu_count() or 1)

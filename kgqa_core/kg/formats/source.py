@@ -21,6 +21,7 @@ import pyarrow as pa
 from kgqa_core.errors import KgInputError
 from kgqa_core.input_files import refuse_other_files, refuse_zeros, unchanged
 from kgqa_core.kg.formats.ahead import read_ahead
+from kgqa_core.kg.formats.base import REJECTS, empty
 from kgqa_core.kg.formats.decompress import Damaged, Stream, StreamOver, open_stream
 from kgqa_core.kg.formats.encodings import Transcoded, narrow_encoding, wide_encoding
 from kgqa_core.spool import Content, regular_file
@@ -359,7 +360,7 @@ def _blanked(data: bytes, ends: np.ndarray, chunk: Chunk) -> tuple[pl.Series, pl
 def _split(data: bytes, first: int, fraction: float) -> Iterator[Chunk]:
     """A chunk of whole lines, or several with the over-long lines between them left out."""
     if len(data) <= MAX_LINE:
-        yield Chunk(data, first, fraction, _no_rejects())
+        yield Chunk(data, first, fraction, empty(REJECTS))
         return
     ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == 10) + 1
     lengths = np.diff(ends, prepend=0) - 1
@@ -369,21 +370,17 @@ def _split(data: bytes, first: int, fraction: float) -> Iterator[Chunk]:
         end = int(ends[line])
         length = int(lengths[line])
         if line > done:
-            yield Chunk(data[begin : end - length - 1], first + done, fraction, _no_rejects())
+            yield Chunk(data[begin : end - length - 1], first + done, fraction, empty(REJECTS))
         text = data[end - length - 1 : end - length + 4095]
         yield Chunk(b"", first + line, fraction, _reject(first + line, _too_long(length), text))
         done, begin = line + 1, end
     if begin < len(data):
-        yield Chunk(data[begin:], first + done, fraction, _no_rejects())
-
-
-def _no_rejects() -> pl.DataFrame:
-    return pl.DataFrame(schema={"line": pl.Int64, "reason": pl.String, "text": pl.String})
+        yield Chunk(data[begin:], first + done, fraction, empty(REJECTS))
 
 
 def _reject(line: int, reason: str, text: bytes) -> pl.DataFrame:
     shown = text[:2000].decode("utf-8", errors="replace")[:500]
-    return pl.DataFrame({"line": [line], "reason": [reason], "text": [shown]}, schema=_no_rejects().schema)
+    return pl.DataFrame({"line": [line], "reason": [reason], "text": [shown]}, schema=REJECTS)
 
 
 def _too_long(length: int) -> str:

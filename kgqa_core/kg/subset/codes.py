@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
+from kgqa_core.kg.ingest.intern import StringColumn
 from kgqa_core.kg.intrinsics import pointer, word
 
 Array = NDArray[Any]
@@ -124,18 +124,11 @@ def spans_without_colons(data: Array, begins: Array, lengths: Array) -> Array:
 
 def key_codes(keys: pl.Series) -> Array:
     """The code of each key of a series of strings, as uint64; of a null 0."""
-    array = keys.to_arrow().cast(pa.large_string())
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    count = len(array)
-    if not count:
+    if keys.is_empty():
         return np.zeros(0, dtype=np.uint64)
-    offsets = np.frombuffer(array.buffers()[1], dtype=np.int64)[array.offset : array.offset + count + 1]
-    text = array.buffers()[2]
-    data = np.frombuffer(text, dtype=np.uint8) if text is not None and len(text) else np.zeros(1, dtype=np.uint8)
-    codes = span_codes(data, offsets[:-1], np.diff(offsets))
-    if array.null_count:
-        codes[np.asarray(keys.is_null())] = 0
+    column = StringColumn.of(keys)
+    codes = span_codes(column.data, column.begins, column.lengths)
+    codes[column.lengths < 0] = 0
     return codes
 
 

@@ -62,9 +62,7 @@ class StatementSet:
 
     def of_ids(self, heads: Array, relations: Array, tails: Array, entities: Array, names: Array) -> Array:
         """Hashes of statements by indexes of the hashes of entities and of relations."""
-        out = np.empty((2, len(heads)), dtype=np.uint64)
-        _combine_ids(heads, relations, tails, entities, names, out)
-        return out
+        return self.of_terms(entities[:, heads], names[:, relations], entities[:, tails])
 
     def of_spans(self, batch: SpanBatch) -> Array:
         """Hashes of a batch of statements."""
@@ -160,14 +158,6 @@ def _combine(s: Array, p: Array, o: Array, out: Array) -> None:
     for i in range(out.shape[1]):
         out[0, i] = mix(mix(mix(U(1), s[0, i]), p[0, i]), o[0, i])
         out[1, i] = _two(_two(_two(U(1), s[1, i]), p[1, i]), o[1, i])
-
-
-@_jit
-def _combine_ids(heads: Array, relations: Array, tails: Array, entities: Array, names: Array, out: Array) -> None:
-    for i in range(heads.shape[0]):
-        h, r, t = heads[i], relations[i], tails[i]
-        out[0, i] = mix(mix(mix(U(1), entities[0, h]), names[0, r]), entities[0, t])
-        out[1, i] = _two(_two(_two(U(1), entities[1, h]), names[1, r]), entities[1, t])
 
 
 @_jit

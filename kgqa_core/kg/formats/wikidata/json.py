@@ -22,7 +22,6 @@ import numpy as np
 import polars as pl
 
 from kgqa_core.config import KgOptions
-from kgqa_core.errors import KgInputError
 from kgqa_core.kg.filters import languages_to_keep
 from kgqa_core.kg.formats.api import FormatSpec
 from kgqa_core.kg.formats.base import StatementBatch
@@ -97,17 +96,8 @@ def spans_lines(lines: list[str]) -> bool:
 
 def read_whole(source: Source, languages: frozenset[str] | None) -> StatementBatch:
     """The statements of a document over many lines."""
-    parts, size = [], 0
-    with source.stream() as stream:
-        while data := stream.read(1 << 20):
-            parts.append(data)
-            size += len(data)
-            if size > MAX_DOCUMENT:
-                raise KgInputError(
-                    f"{source.path} is one JSON document of more than {MAX_DOCUMENT >> 20} MiB; put one entity on a "
-                    "line, with `jq -c '.entities[]'` or `jq -c '.[]'`"
-                )
-    data = b"".join(parts)
+    way_out = "put one entity on a line, with `jq -c '.entities[]'` or `jq -c '.[]'`"
+    data = source.whole(MAX_DOCUMENT, "JSON document", way_out)
 
     def line_of(name: str) -> int:
         return data.count(b"\n", 0, max(0, data.find(f'"{name}"'.encode()))) + 1

@@ -181,7 +181,7 @@ class Dropper:
             entities = tuple(e for e in dict.fromkeys((element, *alone)) if self.graph.there[e])
         graph = self.graph
         pieces = [graph.of_relations(relations)] if relations else []
-        pieces += [graph.touching_any(np.array(sorted(entities), dtype=np.int64))] if entities else []
+        pieces += [graph.touching(np.array(sorted(entities), dtype=np.int64))] if entities else []
         triples = np.unique(np.concatenate(pieces)) if pieces else np.array([element], dtype=np.int64)
         graph.alive[triples] = False
         graph.there[list(entities)] = False

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kgqa_core.errors import KgInputError
 from kgqa_core.kg.store import KgStore
-from kgqa_core.logic.memory import NONE, Ints, MemoryGraph, joined_ranges
+from kgqa_core.logic.memory import NONE, Ints, MemoryGraph
 
 
 class Members:
@@ -92,13 +92,9 @@ class GraphWithDrops(MemoryGraph):
         source, triples = self.edges(nodes, relation, backward=backward)
         return triples, nodes[source], (self.head if backward else self.tail)[triples]
 
-    def touching_any(self, nodes: Ints) -> Ints:
-        """Living triples whose head or tail is among `nodes`, ascending."""
-        runs = []
-        for index in (self._forward, self._backward):
-            starts, stops = (np.searchsorted(index, (nodes + more) * self.relations) for more in (0, 1))
-            runs.append(joined_ranges(starts, stops - starts))
-        triples = np.union1d(runs[0], self._back[runs[1]])
+    def touching(self, nodes: Ints) -> Ints:
+        """As those of the whole graph, without dropped triples."""
+        triples = super().touching(nodes)
         return triples[self.alive[triples]]
 
     def of_relations(self, relations: Sequence[int]) -> Ints:
