@@ -19,25 +19,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kgqa_core.dkg.plan_kernels import FrontierArrays, run_end
+from kgqa_core.dkg.plan_kernels import FrontierArrays, index_of, run_end
 from kgqa_core.kg.intrinsics import prefetch
 
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy")
 _AHEAD = 12
-
-
-@_jit
-def _index_of(values: Array, start: int, stop: int, wanted: int) -> int:
-    """Index of `wanted` in values[start:stop], ascending; -1 if it is not."""
-    low, high = start, stop
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < stop and values[low] == wanted else -1
 
 
 @_jit
@@ -72,7 +59,7 @@ def fill_runs(
                     if fill:
                         count = after - e
                         for j in range(sptr[b], sptr[b + 1]):
-                            if _index_of(tail, e, after, skip[j]) >= 0:
+                            if index_of(tail, e, after, skip[j]) >= 0:
                                 count -= 1
                         source[number], relation[number], edges[number] = i, q, count
                     number += 1
@@ -127,7 +114,7 @@ def arrive(
                         grad_r[b, q] += w * n * up
                     if searched:
                         for j in range(aptr[b], aptr[b + 1]):
-                            if one_way[j] and _index_of(tail, e, after, answer[j]) >= 0:
+                            if one_way[j] and index_of(tail, e, after, answer[j]) >= 0:
                                 if back:
                                     grad_x[i] += rw * mass[j]
                                     grad_r[b, q] += w * mass[j]
@@ -155,9 +142,9 @@ def arrive(
                     few = end - begin < after - e  # the shorter list is sought in the longer one
                     for k in range(begin if few else e, end if few else after):
                         if few:
-                            i = k if _index_of(tail, e, after, source[k]) >= 0 else -1
+                            i = k if index_of(tail, e, after, source[k]) >= 0 else -1
                         else:
-                            i = _index_of(source, begin, end, tail[k])
+                            i = index_of(source, begin, end, tail[k])
                         if i < 0 or start[i] == stop[i]:  # a literal has no edges, though some lead to it
                             continue
                         if back:

@@ -48,14 +48,7 @@ def _upper(values: Array, wanted: int) -> int:
 @_jit
 def _split(rows: Array, rel: Array, row: int, relations: int) -> Any:
     """Where the inverse edges of a row begin."""
-    low, high = np.int64(rows[row]), np.int64(rows[row + 1])
-    while low < high:
-        middle = (low + high) // 2
-        if np.int64(rel[middle]) < relations:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return first_index(rel, rel, np.int64(rows[row]), np.int64(rows[row + 1]), relations, 0)
 
 
 @_jit

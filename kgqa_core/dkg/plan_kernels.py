@@ -57,6 +57,19 @@ def run_end(rel: Array, at: int, stop: int, relation: int) -> int:
 
 
 @_jit
+def index_of(values: Array, start: int, stop: int, wanted: int) -> int:
+    """Index of `wanted` in values[start:stop], ascending; -1 if it is not."""
+    low, high = start, stop
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < stop and values[low] == wanted else -1
+
+
+@_jit
 def spans(ptr: Array, entities: int, xptr: Array, source: Array, start: Array, stop: Array, cost: Array) -> int:
     """Fills start, stop [n] with the row of each source and cost [B] with the edges of each question.
 

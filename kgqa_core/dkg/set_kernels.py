@@ -9,6 +9,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from kgqa_core.dkg.plan_kernels import index_of
+
 Array = NDArray[Any]
 _jit: Any = njit(nogil=True, cache=True, error_model="numpy")
 
@@ -52,18 +54,10 @@ def union(parts: Sequence[tuple[Array, Array]]) -> list[Array]:
 @_jit
 def locate(ptr: Array, entity: Array, wanted_ptr: Array, wanted: Array) -> Array:
     """The index of each wanted entity in its row of the sets, -1 where absent, by binary search."""
-    index = np.full(wanted.shape[0], -1, dtype=np.int64)
+    index = np.empty(wanted.shape[0], dtype=np.int64)
     for row in range(wanted_ptr.shape[0] - 1):
         for j in range(wanted_ptr[row], wanted_ptr[row + 1]):
-            low, high = ptr[row], ptr[row + 1]
-            while low < high:
-                middle = (low + high) // 2
-                if entity[middle] < wanted[j]:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < ptr[row + 1] and entity[low] == wanted[j]:
-                index[j] = low
+            index[j] = index_of(entity, ptr[row], ptr[row + 1], wanted[j])
     return index
 
 

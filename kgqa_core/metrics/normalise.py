@@ -77,7 +77,7 @@ def tokens(text: str) -> tuple[str, ...]:
     results: list[str] = []
     for word in _TOKEN.findall(text):
         if word not in ARTICLES:
-            results += _split_cjk(word)
+            results += [word] if word.isascii() else _WORD.findall(word)
     return tuple(results)
 
 
@@ -127,21 +127,3 @@ def _replace(character: str) -> str:
     if category in ("Cc", "Cf"):
         return " " if character.isspace() else ""
     return character
-
-
-def _split_cjk(word: str) -> list[str]:
-    if word.isascii():
-        return [word]
-    results: list[str] = []
-    run = ""
-    for character in word:
-        if is_cjk(character):
-            if run:
-                results.append(run)
-            results.append(character)
-            run = ""
-        else:
-            run += character
-    if run:
-        results.append(run)
-    return results

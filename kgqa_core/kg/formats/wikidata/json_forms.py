@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from kgqa_core.kg.formats.wikidata.json_scan import MINUS, jit
+from kgqa_core.kg.formats.wikidata.json_values import days_of, gregorian
 
 ID, KIND, NUMERIC, TEXT, LANGUAGE, AMOUNT, UNIT, TIME, PRECISION, CALENDAR, LATITUDE, LONGITUDE, GLOBE = range(13)
 """Members of values."""
@@ -20,7 +21,7 @@ FIELDS = 13
 PLAIN, ESCAPED, NUMBER, NULL = 1, 2, 3, 4
 """What a member of a value is; 0 when it is absent."""
 
-_DAYS: Any = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
+_gregorian, _days_of = jit(gregorian), jit(days_of)
 
 
 @jit
@@ -77,20 +78,9 @@ def write_time(buffer: Any, start: int, length: int, precision: int, julian: boo
         return -1
     month, day = min(12, max(1, month)), max(1, day)
     before = buffer[start] == MINUS
-    beyond = year > 4713 if before else year > 1465072
-    if julian and precision >= 11 and not (beyond or day > 31 or (before and year == 4713 and month == 1 and day == 1)):
-        shifted = (4801 - year if before else year + 4800) - (1 if month <= 2 else 0)
-        days = shifted * 1461 // 4 + ((month + 9) % 12 * 153 + 2) // 5 + day - 32083
-        rest = (days + 32045) * 4 - 1
-        century, rest = rest // 146097, rest % 146097
-        rest = rest // 4 * 4 + 3
-        years, rest = rest // 1461, rest % 1461
-        rest = rest // 4 * 5 + 2
-        months, rest = rest // 153, rest % 153
-        late = months >= 10
-        year = century * 100 + years - 4800 + (1 if late else 0)
-        month = months + 3 - (12 if late else 0)
-        day = rest // 5 + 1
+    moved = _gregorian(before, year, month, day) if julian and precision >= 11 else None
+    if moved is not None:
+        year, month, day = moved
         before = year < 0
         year = abs(year)
     else:
@@ -99,9 +89,7 @@ def write_time(buffer: Any, start: int, length: int, precision: int, julian: boo
         elif precision == 10:
             day = 1
         if day > 28:
-            real = 1 - year if before else year
-            leap = month == 2 and real % 4 == 0 and (real % 100 != 0 or real % 400 == 0)
-            day = min(day, _DAYS[month - 1] + (1 if leap else 0))
+            day = min(day, _days_of(1 - year if before else year, month))
         if before and precision >= 9:
             year -= 1
             before = year != 0

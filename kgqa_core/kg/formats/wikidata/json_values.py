@@ -60,7 +60,7 @@ def time_term(text: str, precision: int, calendar: str) -> tuple[str, str, str |
         return text, STRING, None
     detail = f"{precision} {known}" if known else str(precision)
     before = sign == "-"
-    if known == "julian" and precision >= DAY and (moved := _gregorian(before, int(digits), month, day)):
+    if known == "julian" and precision >= DAY and (moved := gregorian(before, int(digits), month, day)):
         year, month, day = moved
         return f"{'-' * (year < 0)}{abs(year):04d}-{month:02d}-{day:02d}T{clock}", DATE_TIME, detail
     if precision <= YEAR:
@@ -68,20 +68,20 @@ def time_term(text: str, precision: int, calendar: str) -> tuple[str, str, str |
     elif precision == MONTH:
         day = 1
     if day > 28:
-        day = min(day, _days(1 - int(digits) if before else int(digits), month))
+        day = min(day, days_of(1 - int(digits) if before else int(digits), month))
     if before and precision >= YEAR:  # XSD 1.1 has a year 0, which Wikidata's JSON has not
         digits = f"{float(digits) - 1:.0f}"
         before = digits != "0"
     return f"{'-' * before}{digits.rjust(4, '0')}-{month:02d}-{day:02d}T{clock}", DATE_TIME, detail
 
 
-def _days(year: int, month: int) -> int:
-    """Days of a month; years count through 0."""
+def days_of(year: int, month: int) -> int:
+    """Days of a month; years count through 0.  Compiled too, as `gregorian` is."""
     leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     return _DAYS[month - 1] + leap
 
 
-def _gregorian(before: bool, year: int, month: int, day: int) -> tuple[int, int, int] | None:
+def gregorian(before: bool, year: int, month: int, day: int) -> tuple[int, int, int] | None:
     """A Julian date as Gregorian, its year counted through 0; None outside the years that Wikibase converts."""
     if (year > 4713 if before else year > 1465072) or day > 31 or (before and (year, month, day) == (4713, 1, 1)):
         return None

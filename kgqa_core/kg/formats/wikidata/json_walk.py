@@ -36,13 +36,10 @@ from kgqa_core.kg.formats.wikidata.json_scan import (
     OPEN_LIST,
     QUOTE,
     blank,
-    constant,
     first_item,
     first_member,
     following,
     jit,
-    masked,
-    member,
     names,
     plain_member,
     skip,
@@ -51,9 +48,9 @@ from kgqa_core.kg.formats.wikidata.json_scan import (
     which,
 )
 from kgqa_core.kg.formats.wikidata.json_terms import read_snak
-from kgqa_core.kg.intrinsics import pointers, word
+from kgqa_core.kg.intrinsics import pointers
 
-_K_LANGUAGE, _K_VALUE = constant("language"), constant("value")
+_TEXT = names("language", "value")
 
 
 @jit
@@ -64,37 +61,28 @@ def _text(t: Any, at: int, key: int, key_length: int, code: int, predicate: int)
     start: Any = np.int64(-1)
     end, language, seen = start, start, 0
     while at >= 0:
-        value = member(buffer, at)
+        stop, value = plain_member(buffer, at)
         if value < 0:
             return -1
-        if buffer[at + 9] == QUOTE and word(buffer, at + 1) == _K_LANGUAGE:
-            if seen & 1 or buffer[value] != QUOTE:
+        part = which(buffer, at + 1, stop - at - 1, _TEXT)
+        if part < 0:
+            at = skip(buffer, value)
+        else:
+            if seen & (1 << part) or buffer[value] != QUOTE:
                 return -1
-            seen |= 1
+            seen |= 1 << part
             stop = string(buffer, value + 1)
-            if stop < 0:
+            if stop == -1 or (stop < 0 and part == 0):
                 return -1
-            if stop - value - 1 == key_length and same_text(buffer, value + 1, key, key_length):
+            at = (stop if stop >= 0 else -2 - stop) + 1
+            if part == 1:
+                start, end = value + 1, stop
+            elif stop - value - 1 == key_length and same_text(buffer, value + 1, key, key_length):
                 language = code
             else:
                 language = name_code(t, buffer, value + 1, stop - value - 1)
-            at = stop + 1
-        elif buffer[at + 6] == QUOTE and masked(buffer, at + 1, 5) == _K_VALUE:
-            if seen & 2 or buffer[value] != QUOTE:
-                return -1
-            seen |= 2
-            start = value + 1
-            end = string(buffer, start)
-            if end == -1:
-                return -1
-            at = (end if end >= 0 else -2 - end) + 1
-        else:
-            for i in range(at + 1, value):  # an escaped name might be one of these
-                if buffer[i] == 92:
-                    return -1
-            at = skip(buffer, value)
-            if at < 0:
-                return -1
+        if at < 0:
+            return -1
         at = following(buffer, at, CLOSE)
     if at == -1 or seen != 3 or language < 0 or t.wanted[language] < 0:
         return -1
@@ -116,36 +104,6 @@ def _text(t: Any, at: int, key: int, key_length: int, code: int, predicate: int)
     t.detail[row] = -1
     t.rank[row] = 0
     t.count[ROWS] = row + 1
-    return -2 - at
-
-
-@jit
-def _texts(t: Any, at: int, predicate: int) -> int:
-    """Labels, descriptions or aliases."""
-    buffer = t.buffer
-    at = first_member(buffer, at)
-    stamp = new_stamp(t)
-    while at >= 0:
-        key = at + 1
-        end, value = plain_member(buffer, at)
-        if value < 0:
-            return -1
-        code = new_key(t, key, end - key, stamp)
-        if code < 0:
-            return -1
-        if predicate == ALIAS:
-            at = first_item(buffer, value)
-            while at >= 0:
-                at = _text(t, at, key, end - key, code, predicate)
-                if at < 0:
-                    return -1
-                at = following(buffer, at, CLOSE_LIST)
-            at = -2 - at
-        else:
-            at = _text(t, value, key, end - key, code, predicate)
-        if at < 0:
-            return -1
-        at = following(buffer, at, CLOSE)
     return -2 - at
 
 
@@ -232,7 +190,8 @@ def _claim(t: Any, at: int, key: int, key_length: int, code: int) -> int:
 
 
 @jit
-def _claims(t: Any, at: int) -> int:
+def _map(t: Any, at: int, predicate: int) -> int:
+    """Labels, descriptions or aliases, which have a predicate, or claims by property, which have none (0)."""
     buffer = t.buffer
     at = first_member(buffer, at)
     stamp = new_stamp(t)
@@ -244,15 +203,22 @@ def _claims(t: Any, at: int) -> int:
         code = new_key(t, key, end - key, stamp)
         if code < 0:
             return -1
-        at = first_item(buffer, value)
-        while at >= 0:
-            at = _claim(t, at, key, end - key, code)
-            if at < 0:
-                return -1
-            at = following(buffer, at, CLOSE_LIST)
-        if at == -1:
+        if predicate == 0 or predicate == ALIAS:
+            at = first_item(buffer, value)
+            while at >= 0:
+                if predicate == 0:
+                    at = _claim(t, at, key, end - key, code)
+                else:
+                    at = _text(t, at, key, end - key, code, predicate)
+                if at < 0:
+                    return -1
+                at = following(buffer, at, CLOSE_LIST)
+            at = -2 - at
+        else:
+            at = _text(t, value, key, end - key, code, predicate)
+        if at < 0:
             return -1
-        at = following(buffer, -2 - at, CLOSE)
+        at = following(buffer, at, CLOSE)
     return -2 - at
 
 
@@ -279,9 +245,9 @@ def _entity(t: Any, at: int) -> int:
         seen |= part
         if part <= _DESCRIPTIONS:
             predicate = np.int64(LABEL if part == _LABELS else ALIAS if part == _ALIASES else DESCRIPTION)
-            at = _texts(t, value, predicate)
+            at = _map(t, value, predicate)
         elif part <= _STATEMENTS:
-            at = _claims(t, value)
+            at = _map(t, value, np.int64(0))
         elif part == _KEY:
             subject = value + 1
             end = string(buffer, subject) if buffer[value] == QUOTE else -1
