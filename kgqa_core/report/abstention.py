@@ -12,7 +12,7 @@ from rich.table import Table
 from kgqa_core.evaluation.labels import percent
 from kgqa_core.report.charts import BOTTOM, LEFT, RIGHT, TOP, frame, tick_text
 from kgqa_core.report.grid import Grid
-from kgqa_core.report.terminal import VisibleText
+from kgqa_core.report.terminal import titled_table
 
 WIDTH, HEIGHT = 420, 300
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -94,15 +94,15 @@ def reasons_grid(found: Mapping[str, Any]) -> Grid:
 
 def terminal_tables(found: Mapping[str, Any]) -> list[Table]:
     """The three grids for a terminal."""
-    tables = []
-    for grid in (scores_grid(found), groups_grid(found), reasons_grid(found)):
-        table = Table(title=grid.title, title_justify="left", title_style="bold")
-        for index, column in enumerate(grid.columns):
-            table.add_column(column, justify="right" if index else "left")
-        for name, cells in grid.rows:
-            table.add_row(VisibleText(name), *(VisibleText("–" if cell is None else str(cell)) for cell in cells))
-        tables.append(table)
-    return tables
+    return [
+        titled_table(
+            grid.title,
+            grid.columns,
+            ((name, *("–" if cell is None else str(cell) for cell in cells)) for name, cells in grid.rows),
+            right=grid.columns[1:],
+        )
+        for grid in (scores_grid(found), groups_grid(found), reasons_grid(found))
+    ]
 
 
 def risk_plot(curves: Mapping[str, Sequence[Mapping[str, float]]]) -> Markup:

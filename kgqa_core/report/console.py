@@ -11,7 +11,7 @@ from rich.table import Table
 
 from kgqa_core.answering.reply import refusal_text
 from kgqa_core.config import AUTO
-from kgqa_core.report.terminal import VisibleText
+from kgqa_core.report.terminal import VisibleText, titled_table
 
 SHOWN_COUNTS = (
     "triples", "entities", "edges", "questions", "calls_a_question", "tokens_a_question", "epochs", "dev_hits_at_1",
@@ -33,9 +33,7 @@ def stage_names(stages: Sequence[Mapping[str, Any]]) -> list[str]:
 def stage_table(stages: Sequence[Mapping[str, Any]], seconds: float | None = None) -> Table:
     """One row a stage: what it did in this run, how long that took, and its main counts."""
     total = "" if seconds is None else f" · {seconds:,.0f} s in all"
-    table = Table(title=f"Stages{total}", title_justify="left", title_style="bold")
-    for name in ("stage", "status", "seconds", "result"):
-        table.add_column(name, justify="right" if name == "seconds" else "left")
+    table = titled_table(f"Stages{total}", ("stage", "status", "seconds", "result"), right=("seconds",))
     for name, stage in zip(stage_names(stages), stages, strict=True):
         status = VisibleText(str(stage["status"]), style="green" if stage["status"] == "cached" else "")
         table.add_row(VisibleText(name), status, f"{stage['seconds']:,.1f}", VisibleText(_headline(stage["counts"])))
@@ -58,12 +56,8 @@ def ask_tables(reply: Mapping[str, Any]) -> list[RenderableType]:
         head.append(f"\n{reply['wording']}", style="italic")
     if reply.get("chooser"):
         head.append(f"\n{reply['chooser']}", style="dim")
-    facts = Table(title="Facts", title_justify="left", title_style="bold")
-    facts.add_column("hop", justify="right")
-    facts.add_column("score", justify="right")
-    facts.add_column("fact")
-    for fact in reply["facts"]:
-        facts.add_row(str(fact["hop"]), f"{fact['score']:.3f}", VisibleText(fact["text"]))
+    rows = ((str(fact["hop"]), f"{fact['score']:.3f}", fact["text"]) for fact in reply["facts"])
+    facts = titled_table("Facts", ("hop", "score", "fact"), rows, right=("hop", "score"))
     ranked = VisibleText("Retriever's candidates: ", style="dim")
     ranked.append(", ".join(f"{entity['name']} ({entity['score']:.2f})" for entity in reply["entities"][:5]) or "none")
     linked = [topic for topic in reply["topics"] if "rho" in topic]
@@ -105,10 +99,7 @@ def _proof(reply: Mapping[str, Any]) -> list[RenderableType]:
         return []
     shown = len(reply["proof"])
     more = f" ({shown:,} of {reply['proof_rows']:,})" if shown < reply["proof_rows"] else ""
-    proof = Table(title=f"Proof{more}", title_justify="left", title_style="bold", show_header=False)
-    for text in reply["proof"]:
-        proof.add_row(VisibleText(text))
-    return [proof]
+    return [titled_table(f"Proof{more}", rows=([text] for text in reply["proof"]))]
 
 
 def confidence_text(reply: Mapping[str, Any]) -> str:
@@ -158,10 +149,8 @@ def entity_tables(description: Mapping[str, Any]) -> list[RenderableType]:
 
 def statistics_tables(found: Mapping[str, Any]) -> list[RenderableType]:
     """What a graph is made of: the parts of `kg.stats.statistics`, empty ones left out."""
-    counts = Table(title=f"Graph {found['name']}", title_justify="left", title_style="bold", show_header=False)
-    for name, value in found["counts"].items():
-        if isinstance(value, int):
-            counts.add_row(name.replace("_", " "), _cell(value))
+    numbers = ((name, value) for name, value in found["counts"].items() if isinstance(value, int))
+    counts = titled_table(f"Graph {found['name']}", rows=((name.replace("_", " "), _cell(n)) for name, n in numbers))
     degrees = found["degrees"]
     percentiles = ", ".join(f"{name} {degrees[name]:,}" for name in ("p50", "p90", "p99", "p99.9"))
     hubs = ", ".join(f"{hub['entity']} ({hub['degree']:,})" for hub in degrees["hubs"])
@@ -229,15 +218,11 @@ def _sql_text(value: Any) -> str:
 
 
 def _facts(title: str, rows: Iterable[Mapping[str, Any]]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column("relation")
-    table.add_column("entity")
+    table = titled_table(title, ("relation", "entity"))
     table.add_column("key", style="dim")
     for row in rows:
         rank = "" if row["rank"] == "normal" else f" ({row['rank']})"
-        table.add_row(
-            VisibleText(row["relation"] + rank), VisibleText(row["text"]), VisibleText(str(row["entity_key"]))
-        )
+        table.add_row(*map(VisibleText, (row["relation"] + rank, row["text"], str(row["entity_key"]))))
         for number, statement in enumerate(row["qualifiers"]):
             for index, one in enumerate(statement):
                 mark = "·" if number == 0 or index else "+"  # + begins another statement of the same triple

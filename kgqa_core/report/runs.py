@@ -23,7 +23,7 @@ from kgqa_core.evaluation.labels import (
 from kgqa_core.evaluation.paired import points
 from kgqa_core.metrics.registry import improvement, metric_label, metrics_shown
 from kgqa_core.report.page import is_safe_link, make_environment, without_unseen
-from kgqa_core.report.terminal import VisibleText
+from kgqa_core.report.terminal import VisibleText, titled_table
 from kgqa_core.retrieval.registry import TRAINED
 from kgqa_core.runs.changes import shown
 
@@ -152,9 +152,7 @@ def level_text(level: float) -> str:
 
 
 def _runs(found: Mapping[str, Any], names: Sequence[str]) -> Table:
-    table = Table(title="Runs", title_justify="left", title_style="bold")
-    for head in ("", "run", "status", "graph / questions", "profile", "commit"):
-        table.add_column(head, overflow="fold")
+    table = titled_table("Runs", ("", "run", "status", "graph / questions", "profile", "commit"), overflow="fold")
     for name, run in zip(names, found["runs"], strict=True):
         cells = (run["run_id"], run["status"], f"{run['kg']} / {run['questions']}", run["profile"], run["commit"])
         table.add_row(VisibleText(name, style="bold"), *(VisibleText(str(cell)) for cell in cells))
@@ -162,19 +160,13 @@ def _runs(found: Mapping[str, Any], names: Sequence[str]) -> Table:
 
 
 def _grid(title: str, heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for head in heads:
-        table.add_column(head, overflow="fold")
-    for name, cells in rows:
-        table.add_row(VisibleText(name), *(VisibleText(cell) for cell in cells))
-    return table
+    return titled_table(title, heads, ((name, *cells) for name, cells in rows), overflow="fold")
 
 
 def _score_table(rows: Sequence[Mapping[str, Any]], name: str, level: float) -> Table:
     title = f"Scores of {name} against A, points with {level_text(level)} intervals"
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for head in ("experiment", "metric", "A", name, "difference", "won", "lost", "n"):
-        table.add_column(head, justify="left" if head in ("experiment", "metric") else "right")
+    numbers = ("A", name, "difference", "won", "lost", "n")
+    table = titled_table(title, ("experiment", "metric", *numbers), right=numbers)
     for row in rows:
         change = f"{points(row['value'])} [{points(row['low'])}, {points(row['high'])}]"
         change += f" {p_text(row['p'])}" if row["p"] is not None else ""
@@ -199,14 +191,13 @@ def _question_tables(
             parts.append(VisibleText(f"Questions {word} by {name} against A ({what}): none", style="dim"))
             continue
         count = f"{len(rows):,}" if len(rows) <= limit else f"{limit:,} of {len(rows):,}"
-        table = Table(title=f"Questions {word} by {name} against A ({what}): {count}", title_justify="left",
-                      title_style="bold")  # fmt: skip
-        for head in ("question", "gold", "A", name):
-            table.add_column(head, overflow="fold")
-        for row in rows[:limit]:
-            cells = (row["text"], ", ".join(row["gold"]), row["answer_before"] or "–", row["answer_after"] or "–")
-            table.add_row(*(VisibleText(without_unseen(shown(cell))) for cell in cells))
-        parts.append(table)
+        cells = (
+            (row["text"], ", ".join(row["gold"]), row["answer_before"] or "–", row["answer_after"] or "–")
+            for row in rows[:limit]
+        )
+        lines = ([without_unseen(shown(cell)) for cell in row] for row in cells)
+        title = f"Questions {word} by {name} against A ({what}): {count}"
+        parts.append(titled_table(title, ("question", "gold", "A", name), lines, overflow="fold"))
     return parts
 
 

@@ -12,6 +12,7 @@ import csv
 import logging
 import os
 import re
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 from rich.console import Console, ConsoleDimensions, ConsoleOptions, RenderableType
@@ -55,6 +56,19 @@ class VisibleText(Text):
         """Add text with an optional style."""
         super().append(visible(text) if isinstance(text, str) else text, style)
         return self
+
+
+def titled_table(
+    title: str, heads: Sequence[str] = (), rows: Iterable[Iterable[RenderableType]] = (), *,
+    right: Container[str] = (), **columns: Any,
+) -> Table:  # fmt: skip
+    """A table under a bold title; texts are shown as they are.  right: heads of numbers.  columns: their options."""
+    table = Table(title=title, title_justify="left", title_style="bold", show_header=bool(heads))
+    for head in heads:
+        table.add_column(head, justify="right" if head in right else "left", **columns)
+    for row in rows:
+        table.add_row(*(VisibleText(cell) if isinstance(cell, str) else cell for cell in row))
+    return table
 
 
 class TerminalConsole(Console):

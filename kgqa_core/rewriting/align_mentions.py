@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
+from os.path import commonprefix
 
 from kgqa_core.kg.names import CAMEL
 from kgqa_core.rewriting.align_text import (
@@ -341,9 +342,7 @@ def demonym(word: str, name: tuple[str, ...]) -> bool:
 
 
 def _derived(word: str, country: str) -> bool:
-    same = 0
-    while same < min(len(word), len(country)) and word[same] == country[same]:
-        same += 1
+    same = len(commonprefix([word, country]))
     if same < 4 and not (same == 3 and len(country) <= 4):
         return False
     lost, ending = country[same:], word[same:]

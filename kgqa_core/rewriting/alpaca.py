@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +66,7 @@ def read_pairs(path: Path) -> list[InstructionPair]:
         )
     parsed = parse_all([pairs[index].triple_text for index in good])
     for index, named in zip(good, parsed, strict=True):
-        pair = pairs[index]
-        pairs[index] = InstructionPair(pair.source, pair.split, pair.instruction, pair.text, pair.triple_text, named)
+        pairs[index] = replace(pairs[index], named=named)
     return pairs
 
 

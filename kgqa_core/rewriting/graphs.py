@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from random import Random
 from typing import TypeVar
@@ -197,9 +197,7 @@ def name_graphs(store: KgStore, graphs: Sequence[GoldGraph]) -> list[GoldGraph]:
             (called.get(head, names[head]), relations[relation], called.get(tail, names[tail]))
             for head, relation, tail in rows
         )
-        results.append(
-            GoldGraph(graph.question, graph.relation_path, graph.hops, graph.origin, graph.triples, named)
-        )  # fmt: skip
+        results.append(replace(graph, named=named))
     return results
 
 

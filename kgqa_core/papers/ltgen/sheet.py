@@ -11,17 +11,15 @@ import io
 import json
 import math
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kgqa_core.datasets.files.jsonl import read_question_file
 from kgqa_core.errors import InputError
 from kgqa_core.input_files import read_document
 from kgqa_core.kg.store import KgStore
 from kgqa_core.metrics.agreement import kappa
+from kgqa_core.papers.benchmark_files import card_templates
 from kgqa_core.papers.ltgen.card import TITLES
 from kgqa_core.papers.ltgen.prompts import ANNOTATION_RULE
 
@@ -53,18 +51,11 @@ def write_sheet(out: Path, *, benchmark: Path, kg: Path, share: float, seed: int
         writer.writerow(COLUMNS)
         writer.writerows([_safe(str(row[name])) for name in COLUMNS] for row in rows)
     digest = hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:12]
-    page = (
-        _environment()
-        .get_template("sheet.html.j2")
-        .render(
-            rows=rows,
-            title=TITLES.get(kind, "LTGen"),
-            rule=ANNOTATION_RULE,
-            name=f"sheet-{digest}",
-            of=len(questions),
-            columns=COLUMNS,
-        )
-    )
+    templates = card_templates("kgqa_core.papers.ltgen").overlay(autoescape=True, keep_trailing_newline=False)
+    page = templates.get_template("sheet.html.j2").render(
+        rows=rows, title=TITLES.get(kind, "LTGen"), rule=ANNOTATION_RULE, name=f"sheet-{digest}", of=len(questions),
+        columns=COLUMNS,
+    )  # fmt: skip
     (out / "sheet.html").write_text(page, encoding="utf-8")
     return {"items": number, "of": len(questions), "share": share}
 
@@ -101,17 +92,6 @@ def _rows(store: KgStore, questions: list[dict[str, Any]]) -> list[dict[str, str
 def _safe(text: str) -> str:
     """A cell that no spreadsheet takes for a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text
-
-
-@cache
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("kgqa_core.papers.ltgen", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
 
 
 _WORDS = {

@@ -19,7 +19,7 @@ from kgqa_core.llm.paid import Expected, Outcome, PromptBatch, insist
 from kgqa_core.llm.protocol import GenerationParams, LanguageModel
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.papers.ltgen.relation_ranking.ranker import DECIMALS, RankedRelation, RankingQuery
-from kgqa_core.prompts import chat
+from kgqa_core.prompts import chat, one_line
 
 SYSTEM: Final = (
     "You are a helpful assistant. People will provide you with a question, an entity and several relations, and your "
@@ -38,13 +38,9 @@ def ranking_prompt(query: RankingQuery, most: int) -> str:
 
     Line ends and outer blanks are made single blanks, so that only the prompt's own lines are lines.
     """
-    values = {"{question}": query.question, "{entity}": query.entity, "{relations}": ", ".join(query.relations)}
-    before, *rest = USER.split("{")
-    user = before
-    for part in rest:
-        name, _, after = part.partition("}")
-        user += " ".join(values["{" + name + "}"].split()) + after
-    return chat(SYSTEM.replace("{most}", str(most)), user)
+    values = {"question": query.question, "entity": query.entity, "relations": ", ".join(query.relations)}
+    user = USER.format(**{name: one_line(text) for name, text in values.items()})
+    return chat(SYSTEM.format(most=most), user)
 
 
 class LlmRanker:

@@ -49,12 +49,10 @@ def candidates(dkg: Dkg, entity: int, most: int) -> EntityRelations:
     starts, stops = dkg.row_bounds(np.array([entity], dtype=np.int64))
     start, stop = int(starts[0]), int(stops[0])
     row = dkg.rel[start:stop]
-    inner = np.flatnonzero(row[1:] != row[:-1]) + 1
-    first = np.concatenate([[0], inner]).astype(np.int64) if len(row) else np.empty(0, dtype=np.int64)
-    count = np.diff(np.concatenate([first, [len(row)]])).astype(np.int64) if len(row) else first
+    relation, first, count = np.unique(row, return_index=True, return_counts=True)
     chosen = np.sort(np.argsort(-count, kind="stable")[:most])
     cut = len(row) - int(count[chosen].sum())
-    return EntityRelations(entity, row[first[chosen]].astype(np.int64), start + first[chosen], count[chosen], cut)
+    return EntityRelations(entity, relation[chosen].astype(np.int64), start + first[chosen], count[chosen], cut)
 
 
 def draw_edges(relations: EntityRelations, index: int, most: int, seed: int, question: str) -> IntArray:
