@@ -219,6 +219,11 @@ class KgStore(Closing):
         wanted = self._frame(ids)
         return dict(self._query("SELECT id, key FROM wanted JOIN entities USING (id) ORDER BY id", wanted))
 
+    def entity_ids(self, keys: Iterable[str]) -> dict[str, int]:
+        """The id of each of these keys that an entity of the graph has, in order of id."""
+        sql = "SELECT key, id FROM entities WHERE kind = 'entity' AND key IN (SELECT unnest($1::VARCHAR[])) ORDER BY id"
+        return dict(self.connection.execute(sql, [sorted(keys)]).fetchall())
+
     def relation_keys(self) -> list[str]:
         """Keys of the relations; the position is the id.  An id that an update left free has the key `<removed>-ID`."""
         return self._by_id(self._query("SELECT id, key FROM relations ORDER BY id"))

@@ -24,24 +24,21 @@ from kgqa_core.logic.forms import Count, Form, Holds
 from kgqa_core.logic.lookup import endings
 from kgqa_core.logic.memory import MemoryGraph
 from kgqa_core.monitor import QUIET, Monitor
-from kgqa_core.papers.benchmark_files import write_json_lines
 from kgqa_core.papers.grailqability.builder.drops import Dropped, Dropper
 from kgqa_core.papers.grailqability.builder.full_zero_shot import FormGroup
 from kgqa_core.papers.grailqability.builder.graph_with_drops import GraphWithDrops
 from kgqa_core.papers.grailqability.builder.ideal import Ideal, find_ideals, form_key, reasons, result_of
 from kgqa_core.papers.grailqability.builder.records import (
-    DROPS,
     FACT,
     GRAPH,
-    IDEAL,
     KINDS,
-    LEFT_OUT,
     RELATION,
     STATISTICS,
     TYPE,
     BenchmarkQuestion,
     Drop,
     IdealRecord,
+    write_benchmark,
 )
 from kgqa_core.papers.grailqability.builder.splits import Shares, SplitResult, levels, split
 from kgqa_core.papers.grailqability.builder.statistics import statistics, write_card
@@ -177,15 +174,8 @@ def build(
         drops = _drop_rows(dropped, Counter(label.step for label in labels), tracer.graph)
         named_full = _full_zero_shot(full, store, options.full_zero_shot)
         about = {"name": store.meta.get("name") or "the graph", "digest": graph_digest(store.path)}
-    for name in SPLITS:
-        write_json_lines(workspace.out / f"{name}.jsonl", (record for record, _ in rows if record.split == name))
-        write_json_lines(
-            workspace.out / IDEAL / f"{name}.jsonl", (record for question, record in rows if question.split == name)
-        )
-    write_json_lines(workspace.out / DROPS, drops)
-    write_json_lines(
-        workspace.out / LEFT_OUT, ({"id": name, "reason": reason} for name, reason in sorted(left_out.items()))
-    )
+    without = ({"id": name, "reason": reason} for name, reason in sorted(left_out.items()))
+    write_benchmark(workspace.out, rows, drops, without)
     table = statistics(
         [record for record, _ in rows], [record for _, record in rows], drops, left_out=reasons(left_out),
         graphs=graphs, goals=_goals(options, dropped, seed), full_zero_shot=named_full,

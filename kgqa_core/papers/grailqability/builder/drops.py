@@ -219,15 +219,7 @@ class Dropper:
         self.dropped.entities.update(dict.fromkeys(effect.entities, number))
         self.dropped.steps.append(
             DropStep(
-                number,
-                kind,
-                element,
-                popularity,
-                affected,
-                float(weights[element] / weights.sum()),
-                effect.relations,
-                effect.entities,
-                effect.triples,
-                tuple(effect.lost.tolist()),
-            )  # fmt: skip
-        )
+                number, kind, element, popularity, affected, float(weights[element] / weights.sum()),
+                effect.relations, effect.entities, effect.triples, tuple(effect.lost.tolist()),
+            )
+        )  # fmt: skip

@@ -20,18 +20,15 @@ from kgqa_core.datasets.published.grailqa import form_of
 from kgqa_core.datasets.published.grailqability import FILES, AbilityRow, raw_question
 from kgqa_core.errors import FormError, InputError, QuestionFileError
 from kgqa_core.logic.parser import parse
-from kgqa_core.papers.benchmark_files import write_json_lines
 from kgqa_core.papers.grailqability.builder.records import (
-    DROPS,
     FULL,
-    IDEAL,
     IID,
-    LEFT_OUT,
     PARTIAL,
     STATISTICS,
     Benchmark,
     BenchmarkQuestion,
     IdealRecord,
+    write_benchmark,
 )
 from kgqa_core.papers.grailqability.builder.score import read_predicted
 from kgqa_core.papers.grailqability.builder.statistics import statistics
@@ -143,12 +140,7 @@ def write_published(workspace: Workspace, path: Path) -> dict[str, Any]:
         except FormError as fault:
             left_out.append({"id": question.id, "reason": f"its form cannot be read: {fault}"})
     pairs.sort(key=lambda pair: (SPLITS.index(pair[0].split), pair[0].id))
-    for name in SPLITS:
-        rows = [pair for pair in pairs if pair[0].split == name]
-        write_json_lines(workspace.out / f"{name}.jsonl", (question for question, _ in rows))
-        write_json_lines(workspace.out / IDEAL / f"{name}.jsonl", (ideal for _, ideal in rows))
-    write_json_lines(workspace.out / DROPS, ())
-    write_json_lines(workspace.out / LEFT_OUT, left_out)
+    write_benchmark(workspace.out, pairs, (), left_out)
     table = statistics(
         [question for question, _ in pairs], [ideal for _, ideal in pairs], (), goals={"quotas": {}},
         full_zero_shot={"wanted": 0}, left_out={"cannot be read": len(left_out)} if left_out else {}, graphs={},

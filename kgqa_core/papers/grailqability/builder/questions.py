@@ -50,7 +50,7 @@ def benchmark_questions(workspace: Workspace, *, benchmark: Path, kg: Path) -> d
     """
     entries = read_benchmark(benchmark).questions
     with KgStore.open(kg) as store:
-        topics = _topics(entries, store)
+        topics = store.entity_ids({key for entry in entries for key in entry.topic_entities})  # of those that are left
         made = link([_raw(entry, topics) for entry in entries], store, source=SOURCE, gold=False).questions
     questions = [_there(entry, topics, question) for entry, question in zip(entries, made, strict=True)]
     write_questions(workspace.out, questions)
@@ -128,15 +128,6 @@ def _raw(entry: BenchmarkQuestion, topics: dict[str, int]) -> RawQuestion:
         },
         gold=False,
     )  # fmt: skip
-
-
-def _topics(entries: tuple[BenchmarkQuestion, ...], store: KgStore) -> dict[str, int]:
-    """Key → id of the topics that are left; a dropped one is not looked for by its name."""
-    wanted = sorted({key for entry in entries for key in entry.topic_entities})
-    rows = store.connection.execute(
-        "SELECT key, id FROM entities WHERE kind = 'entity' AND key IN (SELECT unnest($1::VARCHAR[]))", [wanted]
-    ).fetchall()
-    return dict(rows)
 
 
 def _there(entry: BenchmarkQuestion, topics: dict[str, int], question: Question) -> Question:

@@ -13,12 +13,13 @@ No file that training reads has the ideal form of a question whose form is gone.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from kgqa_core.errors import InputError
+from kgqa_core.papers.benchmark_files import write_json_lines
 from kgqa_core.types import SPLITS
 
 TYPE, RELATION, ENTITY, FACT = "type", "relation", "entity", "fact"
@@ -116,6 +117,18 @@ class Benchmark:
     ideal: tuple[IdealRecord, ...]
     drops: tuple[Drop, ...]
     statistics: dict[str, Any]
+
+
+def write_benchmark(
+    out: Path, pairs: Sequence[tuple[BenchmarkQuestion, IdealRecord]], drops: Iterable[Drop], left_out: Iterable[Any]
+) -> None:
+    """Writes the questions of each split with their ideal halves, the drops, and what was left out."""
+    for name in SPLITS:
+        rows = [pair for pair in pairs if pair[0].split == name]
+        write_json_lines(out / f"{name}.jsonl", (question for question, _ in rows))
+        write_json_lines(out / IDEAL / f"{name}.jsonl", (ideal for _, ideal in rows))
+    write_json_lines(out / DROPS, drops)
+    write_json_lines(out / LEFT_OUT, left_out)
 
 
 def read_benchmark(folder: Path) -> Benchmark:

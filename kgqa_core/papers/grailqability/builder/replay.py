@@ -31,11 +31,7 @@ class RemovedByDrops:
         self.relations = {key: drop.step for drop in drops for key in drop.relations}
         self.entities = {key: drop.step for drop in drops for key in drop.entities}
         keys = store.relation_keys()
-        rows = store.connection.execute(
-            "SELECT id, key FROM entities WHERE kind = 'entity' AND key IN (SELECT unnest($1::VARCHAR[]))",
-            [sorted(self.entities)],
-        ).fetchall()
-        hidden = {i: self.entities[key] for i, key in rows}
+        hidden = {i: self.entities[key] for key, i in store.entity_ids(self.entities).items()}
         relations = {i: self.relations[key] for i, key in enumerate(keys) if key in self.relations}
         facts = {drop.element: drop.step for drop in drops if drop.kind == FACT}
         self.triples: dict[int, int] = {}

@@ -43,12 +43,9 @@ def items_of(store: KgStore, schema: Schema) -> Items:
     relations = tuple(sorted(key for key, relation in schema.relations.items() if relation.triples))
     classes = tuple(sorted(schema.types))
     named = dict(zip(store.relation_keys(), store.relation_names(), strict=True))
-    rows = store.connection.execute(
-        "SELECT id, key FROM entities WHERE kind = 'entity' AND key IN (SELECT unnest($1::VARCHAR[])) ORDER BY id",
-        [list(classes)],
-    ).fetchall()
-    names = store.names([i for i, _ in rows])
-    item_names = {key: names[i] for i, key in rows} | {key: named[key] for key in relations}
+    ids = store.entity_ids(classes)
+    names = store.names(ids.values())
+    item_names = {key: names[i] for key, i in ids.items()} | {key: named[key] for key in relations}
     return Items(relations, classes, {key: in_words(item_names.get(key, key)) for key in (*relations, *classes)})
 
 
