@@ -62,9 +62,9 @@ def rejects(one: Source, size: int = 1 << 16) -> list[tuple[int, str, str]]:
 def cores(request, monkeypatch):
     if request.param == "several cores":
         monkeypatch.setattr(decompress, "_PARALLEL_BZIP2", 0)
-        monkeypatch.setattr(decompress, "_cores", lambda: 2)
+        monkeypatch.setattr(decompress, "own_cores", lambda: frozenset(range(2)))
     else:
-        monkeypatch.setattr(decompress, "_cores", lambda: 1)
+        monkeypatch.setattr(decompress, "own_cores", lambda: frozenset(range(1)))
 
 
 @pytest.mark.parametrize("kind", PACK)
@@ -138,7 +138,7 @@ def test_damage_in_the_middle_is_an_error(tmp_path, kind, cores):
 
 
 def test_bzip2_on_several_cores_finds_the_same_data_and_faults_as_on_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(decompress, "_cores", lambda: 2)
+    monkeypatch.setattr(decompress, "own_cores", lambda: frozenset(range(2)))
     draw = random.Random(4)
     whole_file = bz2.compress(TEXT[:400_000], 1) + bz2.compress(TEXT[:1000])
 
