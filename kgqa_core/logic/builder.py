@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa_core.errors import FormError
-from kgqa_core.logic.forms import Arg, Compare, Entity, Greater, Nth, Step, Steps, TimeConstraint, Where
+from kgqa_core.logic.forms import Arg, Compare, CompareTo, Entity, Greater, Nth, Step, Steps, TimeConstraint, Where
 from kgqa_core.logic.lookup import Ids, ending
 from kgqa_core.logic.measures import (
     TIME,
@@ -288,12 +288,7 @@ def counted_compare(builder: QueryBuilder, form: Compare, within: str | None) ->
     result = measure(form.value)
     if result is None or result.dim != "":
         raise FormError(f"a count is compared with a plain number, and {form.value} is none")
-    start = within
-    if start is None:
-        near, _ = ends(form.path[0])
-        relation, triples = builder.relation(form.path[0]), builder.ids.triples[near]
-        start = builder.table(f"SELECT DISTINCT t.{near} AS id FROM {triples} t WHERE t.relation = {relation}")
-    pairs = builder.pairs(start, form.path)
+    pairs = builder.pairs(within or _starts(builder, form.path), form.path)
     name = builder.table(
         f"SELECT id FROM {pairs} GROUP BY id HAVING count(*) {_SIGNS[form.op]} {builder.bind(result.lo)}"
     )
@@ -303,6 +298,35 @@ def counted_compare(builder: QueryBuilder, form: Compare, within: str | None) ->
         builder.prove_path(proved, form.path)
 
     return RankedTable(name, prove)
+
+
+def compare_to(builder: QueryBuilder, form: CompareTo, one: str, within: str | None) -> RankedTable:
+    """What has a value that compares so with the best of `one`, of the same dimension."""
+    aggregate = "max" if form.op in ("gt", "ge") else "min"
+    pairs, own = (builder.pairs(start, form.path) for start in (within or _starts(builder, form.path), one))
+    values, own_values = (values_of(builder, table, form.counted) for table in (pairs, own))
+    bounds = builder.table(f"SELECT dim, {aggregate}(x) AS x FROM {own_values} GROUP BY dim")
+    test = f"JOIN {bounds} b ON b.dim = v.dim WHERE v.x {_SIGNS[form.op]} b.x"
+    compared = builder.table(f"SELECT DISTINCT v.id, v.dim, v.x FROM {own_values} v JOIN {bounds} b USING (dim, x)")
+
+    def prove(needed: str) -> None:
+        found = builder.table(f"SELECT v.id, v.dim, v.x FROM {values} v {test} AND v.id IN (SELECT id FROM {needed})")
+        for best, ways, told in ((found, pairs, values), (compared, own, own_values)):
+            proved = builder.table(f"SELECT DISTINCT id FROM {best} WHERE EXISTS (SELECT 1 FROM {needed})")
+            builder.prove_path(_best_pairs(builder, proved, best, ways, told, form.counted), form.path)
+
+    return RankedTable(
+        builder.table(f"SELECT DISTINCT v.id FROM {values} v {test}"),
+        prove,
+        compared=builder.table(f"SELECT DISTINCT id FROM {compared}"),
+    )
+
+
+def _starts(builder: QueryBuilder, path: tuple[Step, ...]) -> str:
+    """What the first step of a path leads from."""
+    near, _ = ends(path[0])
+    relation, triples = builder.relation(path[0]), builder.ids.triples[near]
+    return builder.table(f"SELECT DISTINCT t.{near} AS id FROM {triples} t WHERE t.relation = {relation}")
 
 
 def time_constraint(builder: QueryBuilder, form: TimeConstraint, members: str) -> RankedTable:

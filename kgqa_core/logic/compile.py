@@ -120,10 +120,10 @@ def _share(build: _Compiler, form: forms.Share, proof: bool) -> str:
 def _aggregate(build: _Compiler, form: forms.Aggregate, proof: bool) -> str:
     """The values of members; the dimension of a text or an entity is empty."""
     builder, inner, path = build.builder, build.set(form.of, None), form.path or form.by
-    ways = form.how in ("sum", "avg") and not form.counted
+    ways = form.how in ("sum", "avg", "median") and not form.counted
     pairs = builder.pairs(inner.name, path, "ALL" if ways else "DISTINCT")
     values = f"(SELECT *, '' AS dim, 0 AS x FROM {pairs})"
-    if form.counted or form.how in forms.REDUCTIONS:
+    if form.counted or form.how in (*forms.REDUCTIONS, *forms.BEST_MEMBERS):
         values = tables.values_of(builder, pairs, form.counted)
     groups = builder.pairs(inner.name, form.by) if form.path and form.by else None
     key, join = ("g.node", f"JOIN {groups} g USING (id) ") if groups else ("v.node" if form.by else "-1", "")
@@ -159,6 +159,9 @@ class _Compiler:
                 if measure(value) is None:
                     raise FormError(f"{op} compares numbers and dates, and {value} is neither")
                 return self._along(path, lambda inside: self._compared(op, value, inside), within, first=False)
+            case forms.CompareTo(one=one):
+                inner = self.set(one, None)
+                return self._ranked(tables.compare_to(self.builder, form, inner.name, within), inner)
             case forms.And():
                 return self._and(form, within)
             case forms.Or(parts=parts):

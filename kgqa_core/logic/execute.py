@@ -15,7 +15,7 @@ from kgqa_core.kg.store import KgStore
 from kgqa_core.logic.compile import MOST_VALUES, NODE, PROOF, ROW, ROWS, VALUE, Query, compile_sql
 from kgqa_core.logic.forms import Aggregate, Count, Form, Share
 from kgqa_core.logic.normalise import normalise
-from kgqa_core.logic.result import Result, Values, aggregated, of_no_number, result_texts, share
+from kgqa_core.logic.result import Result, Values, aggregated, of_no_number, result_texts, share, with_bounds
 
 SECONDS = 10.0
 _AGAIN = 0.01
@@ -38,6 +38,7 @@ def execute(
     without_named: entities that the form names are no answers.  The store's connection serves one thread at a time.
     Raises FormError for a form that does not fit the graph and FormTimeout.
     """
+    form = with_bounds(form, lambda other: execute(other, store, seconds=seconds, proof=False))
     query = compile_sql(form, store, rows=rows, proof=proof, without_named=without_named)
     result = run(query, store, seconds, str(form))
     nodes, triples, values = ([row[1] for row in result if row[0] == kind] for kind in (NODE, PROOF, VALUE))

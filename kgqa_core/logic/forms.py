@@ -15,6 +15,7 @@ written in one way.
     Nth                      (NTHMAX n X r), (NTHMIN n X r): those with the n-th best value; equal values are one place
                              (FIRSTMAX n X r), (FIRSTMIN n X r): the first n, and what is equal to the last of them
     Compare                  (lt r v), le, gt, ge: what has a value of the path that compares so
+    CompareTo                (gt r X), …: what has a value that compares so with that of every member of X
     TimeConstraint           (TC X r v): members for which the time v is not before r, nor after the end of r
     Greater                  (GREATER X Y r), (LESS X Y r): of two, the one with more (or less); both when equal
     Holds                    (HOLDS X Y): whether every member of Y, of which there is one, is in X
@@ -23,13 +24,15 @@ written in one way.
                              members
                              (VALUES X r): members and their values; (GROUP X r), (GROUP X r (SUM s)): how many
                              members have each value of r, or the sum of their values of s
+                             (GROUP X r (ARGMAX s)): of each value of r the members with the largest s
+                             (TOPMAX (GROUP …)), (TOPMIN (GROUP …)): the values of r with the largest or smallest
     Qualifier                (QUALIFIER q (JOIN r X) Y): values of q on the statements that join Y to X
 
-`Or`, `Minus`, `Nth`, `Greater`, `Holds`, `Share`, `Aggregate`, conditions on qualifiers and counted paths are
-extensions.  A counted path, `(ARGMAX X (COUNT r))`, stands for how many nodes it reaches.  A condition on qualifiers
-is written after the join that it is about: `(JOIN (R P39) Q76 (eq P642 Q30))`; `at` selects statements that have a time
-and hold at it, `current` those that do not say that they ended before a date, `first` and `last` those with the n-th
-value from an end.
+`Or`, `Minus`, `Nth`, `CompareTo`, `Greater`, `Holds`, `Share`, `Aggregate`, conditions on qualifiers and counted paths
+are extensions.  A counted path, `(ARGMAX X (COUNT r))`, stands for how many nodes it reaches.  A condition on
+qualifiers is written after the join that it is about: `(JOIN (R P39) Q76 (eq P642 Q30))`; `at` selects statements that
+have a time and hold at it, `current` those that do not say that they ended before a date, `first` and `last` those with
+the n-th value from an end.
 """
 
 from __future__ import annotations
@@ -44,9 +47,11 @@ from kgqa_core.logic import syntax
 
 BESTS = ("max", "min")
 OPS = ("lt", "le", "gt", "ge")
-ARITHMETIC = ("sum", "avg", "range")
+ARITHMETIC = ("sum", "avg", "median", "range")
 """Aggregates that compute with numbers, which dates are none of."""
 REDUCTIONS = (*ARITHMETIC, *BESTS)
+BEST_MEMBERS = ("argmax", "argmin")
+"""Aggregates by group that denote members."""
 WHERE_OPS = ("eq", *OPS, "at", "current", "first", "last")
 
 
@@ -257,6 +262,33 @@ class Compare(Form):
 
 
 @dataclass(frozen=True, slots=True)
+class CompareTo(Form):
+    """What has a value of a path that is less, at most, more or at least that of every member of `one` that has any.
+
+    Dates compare by their beginnings.  counted: as of `Compare`.
+    """
+
+    op: str
+    path: Steps
+    one: Form
+    counted: bool = False
+
+    def __post_init__(self) -> None:
+        _check("comparison", self.op, OPS)
+        _check_path(self.op, self.path)
+        if isinstance(self.one, Literal):
+            raise FormError(f"values are compared with the literal {self.one} by Compare")
+
+    def __str__(self) -> str:
+        return f"({self.op} {_measure(self.path, self.counted)} {self.one})"
+
+    @property
+    def best(self) -> str:
+        """The end of the scale that it wants."""
+        return "max" if self.op in ("gt", "ge") else "min"
+
+
+@dataclass(frozen=True, slots=True)
 class TimeConstraint(Form):
     """Members for which `value` is not before the time that the path gives, nor after the one that ends it.
 
@@ -319,11 +351,12 @@ class Share(Form):
 class Aggregate(Form):
     """What is computed of the values at the end of a path from members; `by`: for each node that this path leads to.
 
-    sum, avg: of the numbers of every way along the path, in the unit that all have, else in the base unit; none
+    sum, avg, median: of the numbers of every way along the path, in the unit that all have, else in the base unit; none
     without a number, but the sum over no member is 0 where others of the kind have the measure.  max, min: the
     literals of the largest or smallest number or date.  range: the difference between the largest and the smallest
-    number.  count: how many members there are, by `by` and without a path.  values: rows of members and values.
-    counted: the values are how many nodes the path reaches.
+    number.  argmax, argmin, by `by`: the members with the best value.  count: how many members there are, by `by` and
+    without a path.  values: rows of members and values.  counted: the values are how many nodes the path reaches.
+    pick: the groups with the largest (`max`) or smallest value, a set, as in (TOPMAX (GROUP X r (AVG s))).
     """
 
     how: str
@@ -331,22 +364,33 @@ class Aggregate(Form):
     path: Steps = ()
     by: Steps = ()
     counted: bool = False
+    pick: str = ""
 
     def __post_init__(self) -> None:
-        _check("aggregate", self.how, ("count", "values", *REDUCTIONS))
+        _check("aggregate", self.how, ("count", "values", *REDUCTIONS, *BEST_MEMBERS))
         if (
-            bool(self.path) == (self.how == "count")
+            not self.by
+            and self.how in BEST_MEMBERS
+            or bool(self.path) == (self.how == "count")
             or bool(self.by) < (self.how == "count")
             or self.by
             and self.how == "values"
         ):
             raise FormError(f"{self.how} of {self.of} is not written so: (VALUES X r), (GROUP X r) or (SUM X r)")
+        if self.pick and (not self.by or self.how in (*BESTS, *BEST_MEMBERS) or self.pick not in BESTS):
+            raise FormError(f"groups with the best {self.how} are written (TOPMAX (GROUP X r (AVG s))) or TOPMIN")
 
     def __str__(self) -> str:
         if not self.by:
             return f"({self.how.upper()} {self.of} {_measure(self.path, self.counted)})"
         of_each = f" ({self.how.upper()} {_measure(self.path, self.counted)})" if self.path else ""
-        return f"(GROUP {self.of} {_path(self.by)}{of_each})"
+        group = f"(GROUP {self.of} {_path(self.by)}{of_each})"
+        return f"(TOP{self.pick.upper()} {group})" if self.pick else group
+
+    @property
+    def best(self) -> str:
+        """The end of the scale that a set of groups or of members of groups has; "" of a value."""
+        return self.pick or (self.how[3:] if self.how in BEST_MEMBERS else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +415,7 @@ class Qualifier(Form):
 
 def is_table(form: Form) -> bool:
     """Whether a form denotes rows of two columns."""
-    return isinstance(form, Aggregate) and (bool(form.by) or form.how == "values")
+    return isinstance(form, Aggregate) and (bool(form.by) or form.how == "values") and not form.pick
 
 
 def rewritten(form: Form, where: Callable[[str], Where | None]) -> Form | None:

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from kgqa_core.errors import FormError, nearest
 from kgqa_core.kg.store import KgStore
+from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic import forms
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.forms import Form, Steps, children
 from kgqa_core.logic.measures import TIME, hi_sql, measure, measured_sql
 from kgqa_core.logic.normalise import normalise
-from kgqa_core.logic.result import Result, Values, aggregated, of_no_number, share
+from kgqa_core.logic.result import Result, Values, aggregated, of_no_number, share, with_bounds
 
 Ints = NDArray[np.int64]
 NONE: Ints = np.empty(0, dtype=np.int64)
@@ -111,14 +112,14 @@ class MemoryGraph:
 
     def aggregate(self, members: Ints, form: forms.Aggregate) -> Result:
         """What a form computes of the values of `members`, as it says it of its own."""
-        every_way = form.how in ("sum", "avg") and not form.counted
+        every_way = form.how in ("sum", "avg", "median") and not form.counted
         source, node = self.pairs(members, form.path or form.by, every_way=every_way)
         if form.counted:
             source, counts = np.unique(source, return_counts=True)
             node, number, dim = np.full(len(source), -1), counts.astype(np.float64), np.full(len(source), "")
             x, unit = number, dim
         else:
-            if form.how in forms.REDUCTIONS:
+            if form.how in (*forms.REDUCTIONS, *forms.BEST_MEMBERS):
                 source, node = source[self.dim[node] >= 0], node[self.dim[node] >= 0]
             dim, unit = np.array([*self.dimensions, ""])[self.dim[node]], self.units[self.unit[node]]
             number, x = self.number[node], self.x[node]
@@ -161,6 +162,8 @@ class MemoryGraph:
                 return self._greater(form)
             case forms.Compare():
                 return self._compared(form)
+            case forms.CompareTo():
+                return self._compared_to(form)
         raise FormError(f"{form} is a value or a table; these stand outermost")
 
     def hop(self, nodes: Ints, relation: int, *, backward: bool) -> tuple[Ints, Ints]:
@@ -279,6 +282,22 @@ class MemoryGraph:
         source, _ = self.pairs(start, form.path)
         counts = np.bincount(source, minlength=len(start))
         return start[(counts > 0) & TESTS[form.op](counts, result.lo)]
+
+    def _compared_to(self, form: forms.CompareTo) -> Ints:
+        if isinstance(form.one, forms.Aggregate):
+            bounded = with_bounds(form, self.execute)
+            return self.nodes(bounded) if isinstance(bounded, forms.Compare) else NONE
+        _, dims, x = self._of(self.nodes(form.one), form.path, form.counted)
+        pick, found = np.max if form.op in ("gt", "ge") else np.min, [NONE]
+        for dim in np.unique(dims):
+            bound = pick(x[dims == dim])
+            if form.counted:
+                number = forms.Literal(str(int(bound)), f"{XSD}integer")
+                found.append(self._compared(forms.Compare(form.op, form.path, number, counted=True)))
+            else:
+                near = np.flatnonzero((self.dim == dim) & TESTS[form.op](self.x, bound))
+                found.append(self.back(near, form.path))
+        return np.unique(np.concatenate(found))
 
     def _of(self, nodes: Ints, path: Steps, counted: bool) -> tuple[Ints, NDArray[np.int16], NDArray[np.float64]]:
         """(place in `nodes`, dimension, value) of the values at the end of a path."""

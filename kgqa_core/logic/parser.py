@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from kgqa_core.errors import FormError, nearest
@@ -237,15 +237,27 @@ def _group(name: str, operands: list[_Node]) -> Form:
     if len(operands) == 2:
         return forms.Aggregate("count", of, (), by)
     how, inner = ("", []) if isinstance(operands[2], _Leaf) else _operator(operands[2])
-    if how.lower() not in REDUCTIONS or len(inner) != 1:
-        _fail(operands[2].at, "what is computed of each group is written (SUM r), (AVG r), (MAX r) or (MIN r)")
+    if how.lower() not in (*REDUCTIONS, *forms.BEST_MEMBERS) or len(inner) != 1:
+        _fail(
+            operands[2].at, "what is computed of each group is written (SUM r), (AVG r), (MEDIAN r), (MAX r) or (MIN r)"
+        )
     path, counted = _measure(inner[0])
     return forms.Aggregate(how.lower(), of, path, by, counted)
 
 
+def _top(name: str, operands: list[_Node]) -> Form:
+    group = _form(operands[0])
+    if not isinstance(group, forms.Aggregate):
+        _fail(operands[0].at, f"{name} takes a GROUP")
+    return replace(group, pick=name[3:].lower())
+
+
 def _compare(name: str, operands: list[_Node]) -> Form:
     path, counted = _measure(operands[0])
-    return forms.Compare(name, path, _value(operands[1]), counted)
+    value = _form(operands[1])
+    if isinstance(value, forms.Literal):
+        return forms.Compare(name, path, value, counted)
+    return forms.CompareTo(name, path, value, counted)
 
 
 def _greater(name: str, operands: list[_Node]) -> Form:
@@ -270,6 +282,7 @@ _BUILDERS: dict[str, _Builder] = {
     **dict.fromkeys(("NTHMAX", "NTHMIN", "FIRSTMAX", "FIRSTMIN"), _nth),
     **dict.fromkeys((*map(str.upper, REDUCTIONS), "VALUES"), _aggregate),
     "GROUP": _group,
+    **dict.fromkeys(("TOPMAX", "TOPMIN"), _top),
     "SHARE": lambda name, operands: forms.Share(*_forms(operands)),
     **{op: _compare for op in OPS},
     "TC": lambda name, operands: forms.TimeConstraint(_form(operands[0]), _path(operands[1]), _value(operands[2])),
@@ -291,6 +304,7 @@ _USAGE: dict[str, tuple[int, int | None, str]] = {
     **{name: (3, 3, f"({name} n X r)") for name in ("NTHMAX", "NTHMIN", "FIRSTMAX", "FIRSTMIN")},
     **{name: (2, 2, f"({name} X r)") for name in (*map(str.upper, REDUCTIONS), "VALUES")},
     "GROUP": (2, 3, "(GROUP X r), then what is computed of each group, such as (SUM s)"),
+    **{name: (1, 1, f"({name} (GROUP X r))") for name in ("TOPMAX", "TOPMIN")},
     "SHARE": (2, 2, "(SHARE X Y)"),
     **{op: (2, 2, f"({op} r value)") for op in OPS},
     "TC": (3, 3, "(TC X r value)"),

@@ -60,6 +60,8 @@ def _paths(form: Form) -> list[tuple[str, tuple[str, ...]]]:
             return _paths(of)
         case forms.Arg(of=of, path=path) | forms.Nth(of=of, path=path) | forms.TimeConstraint(of=of, path=path):
             return _extended(_paths(of), _forward(path))
+        case forms.CompareTo(one=one, path=path):
+            return _extended(_paths(one), _forward(path))
         case forms.Greater(one=one, other=other, path=path):
             return _extended(_paths(one) + _paths(other), _forward(path))
         case forms.Aggregate(of=of, path=path, by=by):

@@ -92,6 +92,9 @@ def aggregated(form: forms.Aggregate, values: Values) -> Result:
     rows = []
     for key, own in zip(keys.tolist(), np.split(order, cuts[1:]), strict=False):
         rows += _reduced(form, key, values.at(own))
+    if form.pick:
+        best = (max if form.pick == "max" else min)(row.number or 0 for row in rows) if rows else 0
+        return Result(tuple(sorted(row.key for row in rows if row.number == best)))
     if form.by:
         return _table(rows)
     if rows and rows[0].node is None:
@@ -105,11 +108,16 @@ def _reduced(form: forms.Aggregate, key: int, own: Values) -> list[Row]:
     numbers, unit = (own.number, own.unit[0]) if one else (own.x, own.dim[0])
     if form.how == "count":
         return [Row(key, None, len(np.unique(own.member)))]
+    if form.how in forms.BEST_MEMBERS:
+        best = own.x == (own.x.max() if form.how == "argmax" else own.x.min())
+        return [Row(key, member) for member in np.unique(own.member[best]).tolist()]
     if form.how in ("max", "min"):
         best = own.x == (own.x.max() if form.how == "max" else own.x.min())
         if not form.counted:
             return [Row(key, node) for node in np.unique(own.node[best]).tolist()]
         return [Row(key, None, tidy(own.x[best][0]))]
+    if form.how == "median":
+        return [Row(key, None, tidy(float(np.median(numbers))), str(unit) or None)]
     if form.how == "range":
         return [Row(key, None, tidy(numbers.max() - numbers.min()), str(unit) or None)]
     whole = fsum(numbers.tolist())
@@ -148,6 +156,18 @@ def of_no_number(form: forms.Aggregate, run: Callable[[Form], Result]) -> Result
         return Result()
     other = run(replace(form, of=of))
     return Result(value=None if other.value is None else 0, unit=other.unit)
+
+
+def with_bounds(form: Form, run: Callable[[Form], Result]) -> Form:
+    """A form in which a comparison with an aggregate, as with an average, is one with its value; an empty set where
+    there is none."""
+    if not isinstance(form, forms.CompareTo) or not isinstance(form.one, forms.Aggregate):
+        return forms.with_children(form, lambda part: with_bounds(part, run))
+    found = run(form.one)
+    if found.value is None or isinstance(found.value, bool):
+        return forms.Minus(form.one.of, form.one.of)
+    value = forms.Literal(str(found.value), f"{XSD}decimal", found.unit)
+    return forms.Compare(form.op, form.path, value, form.counted)
 
 
 def result_texts(result: Result, names: Mapping[int, str]) -> tuple[str, ...]:

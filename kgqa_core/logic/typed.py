@@ -93,15 +93,15 @@ class _Checker:
     def aggregate(self, form: forms.Aggregate) -> Typed:
         of = self.kind(form.of)
         self.along(form, of, form.by)
-        if form.how in forms.REDUCTIONS:
+        if form.how in (*forms.REDUCTIONS, *forms.BEST_MEMBERS):
             self.measured(form, of, form.path, form.counted)
         ends = {key for kind, key in self.along(form, of, form.path).may or () if kind == "literal"} - {TEXT}
         if form.how in forms.ARITHMETIC and not form.counted and ends == {TIME}:
             raise FormError(
                 f"values of {form.path[-1]} are dates, which are not added; MAX and MIN give last and first"
             )
-        if forms.is_table(form):
-            return Typed("table")
+        if form.by or form.how == "values":
+            return Typed("either" if form.pick else "table")
         literals = form.how in ("max", "min") and not form.counted
         return Typed("literals", (), tuple(sorted(ends))) if literals else Typed("number")
 
@@ -141,6 +141,12 @@ class _Checker:
                 return self.measured(form, both, path, counted)
             case forms.Compare(path=path, value=value, counted=counted):
                 return self.measured(form, _NodeKinds(), path, counted, value)
+            case forms.CompareTo(path=path, one=forms.Aggregate() as one, counted=counted):
+                self.aggregate(one)
+                return self.measured(form, _NodeKinds(), path, counted)
+            case forms.CompareTo(path=path, one=one, counted=counted):
+                self.measured(form, self.kind(one), path, counted)
+                return self.measured(form, _NodeKinds(), path, counted)
             case forms.TimeConstraint(of=of, path=path, value=value):
                 date = measure(value)
                 if date is None or date.dim != TIME:

@@ -12,6 +12,7 @@ from kgqa_core.logic.forms import (
     Arg,
     Class,
     Compare,
+    CompareTo,
     Count,
     Entity,
     Form,
@@ -138,6 +139,8 @@ class Naive:
                 if counted:
                     return {i for i, nodes in ways.items() if compares(op, ("", len(nodes), len(nodes)), asked)}
                 return {i for i, nodes in ways.items() if any(compares(op, self.measured.get(n), asked) for n in nodes)}
+            case CompareTo(op=op, path=path, one=one, counted=counted):
+                return self.compared_to(op, path, self.of(one), counted)
             case TimeConstraint(of=of, path=path, value=value):
                 return self.at_time(self.of(of), path, meaning(value.text, value.datatype, None))
             case Greater(one=one, other=other, path=path, best=best, counted=counted):
@@ -237,15 +240,16 @@ class Naive:
             )
         pairs = [(i, key) for i in sorted(members) for key in by.get(i, ())]
         if form.how == "count":
-            return {(key, sum(key == other for _, other in pairs)) for _, key in pairs}
+            sizes = {key: sum(key == other for _, other in pairs) for _, key in pairs}
+            return self.picked(form, sizes) if form.pick else set(sizes.items())
         rows = []  # (member, group, node, dimension, number, number in the base unit, unit)
         for i, key in pairs:
             ends = self.ends(i, form.path)
             if form.counted and ends:
                 rows.append((i, key, -1, "", len(set(ends)), len(set(ends)), ""))
-            for end in [] if form.counted else ends if form.how in ("sum", "avg") else sorted(set(ends)):
+            for end in [] if form.counted else ends if form.how in ("sum", "avg", "median") else sorted(set(ends)):
                 value = self.measured.get(end)
-                if value is not None and (value[0] != "time" or form.how in ("max", "min")):
+                if value is not None and (value[0] != "time" or form.how in ("max", "min", "argmax", "argmin")):
                     text, _, unit = self.graph.literals[end]
                     number = value[1] if value[0] == "time" else Fraction(text)
                     rows.append((i, key, end, value[0], number, value[1], unit or ""))
@@ -255,14 +259,28 @@ class Naive:
         for key in sorted({row[1] for row in rows if row[3] == usual}):
             own = [row for row in rows if row[1] == key and row[3] == usual]
             numbers = [row[5 if len({row[6] for row in own}) > 1 else 4] for row in own]
-            if form.how in ("max", "min"):
+            if form.how in ("argmax", "argmin"):
+                best = (max if form.how == "argmax" else min)(row[5] for row in own)
+                results[key] = {row[0] for row in own if row[5] == best}
+            elif form.how in ("max", "min"):
                 best = (max if form.how == "max" else min)(row[5] for row in own)
                 results[key] = best if form.counted else {row[2] for row in own if row[5] == best}
+            elif form.how == "median":
+                middle = sorted(numbers)
+                results[key] = Fraction(middle[(len(middle) - 1) // 2] + middle[len(middle) // 2]) / 2
+            elif form.how == "range":
+                results[key] = max(numbers) - min(numbers)
             else:
                 results[key] = Fraction(sum(numbers)) / (1 if form.how == "sum" else len(numbers))
         if not form.by:
-            return results.get(-1, None if form.counted or form.how in ("sum", "avg") else set())
+            return results.get(-1, set() if form.how in ("max", "min") and not form.counted else None)
+        if form.pick:
+            return self.picked(form, results)
         return {(key, one) for key, value in results.items() for one in (value if isinstance(value, set) else {value})}
+
+    def picked(self, form: Aggregate, results: dict) -> set[int]:
+        best = (max if form.pick == "max" else min)(results.values(), default=None)
+        return {key for key, value in results.items() if value == best}
 
     def greater(self, one: set[int], other: set[int], path: Steps, best: str, counted: bool) -> set[int]:
         first, second = self.values(one, path, counted), self.values(other, path, counted)
@@ -273,6 +291,15 @@ class Naive:
         sides = [{i: choose(values) for i, values in side[common[0]].items()} for side in (first, second)]
         top = choose(value for side in sides for value in side.values())
         return {i for side in sides for i, value in side.items() if value == top}
+
+    def compared_to(self, op: str, path: Steps, one: set[int], counted: bool) -> set[int]:
+        everything = self.values({*self.graph.entities, *self.graph.literals}, path, counted)
+        choose, found = (max if op in ("gt", "ge") else min), set()
+        for dimension, own in self.values(one, path, counted).items():
+            bound = choose(value for values in own.values() for value in values)
+            test = {"lt": bound.__gt__, "le": bound.__ge__, "gt": bound.__lt__, "ge": bound.__le__}[op]
+            found |= {i for i, values in everything.get(dimension, {}).items() if any(map(test, values))}
+        return found
 
     def at_time(self, members: set[int], path: Steps, asked) -> set[int]:
         step = path[-1]

@@ -58,6 +58,8 @@ def _ranked(inner):
         st.builds(lambda best, of, m: f.Arg(best, of, *m), bests, inner, measures),
         st.builds(lambda n, best, of, m: f.Nth(n, best, of, *m), st.integers(1, 3), bests, inner, measures),
         st.builds(lambda n, best, of, m: f.Nth(n, best, of, *m, True), st.integers(1, 3), bests, inner, measures),
+        st.builds(lambda op, of, m: f.CompareTo(op, m[0], of, m[1]), st.sampled_from(f.OPS),
+                  inner.filter(lambda of: not isinstance(of, f.Literal)), measures),
         st.builds(lambda a, b, m, best: f.Greater(a, b, m[0], best, m[1]), inner, inner, measures, bests),
         st.builds(lambda of, way, v: f.TimeConstraint(of, (*way, f.Step(BEGIN)), v), inner,
                   st.lists(links, max_size=1).map(tuple), dates),
@@ -93,6 +95,11 @@ aggregates = st.one_of(
               measures, groups),
     st.builds(lambda of, m: f.Aggregate("values", of, m[0], (), m[1]), sets, measures),
     st.builds(lambda of, by: f.Aggregate("count", of, (), by), sets, link_paths),
+    st.builds(lambda of, by, pick: f.Aggregate("count", of, (), by, pick=pick), sets, link_paths, bests),
+    st.builds(lambda how, of, m, by: f.Aggregate(how, of, m[0], by, m[1]), st.sampled_from(f.BEST_MEMBERS), sets,
+              measures, link_paths),
+    st.builds(lambda how, of, m, by, pick: f.Aggregate(how, of, m[0], by, m[1], pick),
+              st.sampled_from(f.ARITHMETIC), sets, measures, link_paths, bests),
 )  # fmt: skip
 forms = st.one_of(
     sets, sets, sets, sets.map(f.Count), st.builds(f.Holds, sets, sets), st.builds(f.Share, sets, sets), aggregates

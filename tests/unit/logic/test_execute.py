@@ -74,6 +74,13 @@ def proof(store, text):
         ("(MIN (TYPE person) born)", ["1952"]),
         ("(MAX (TYPE person) height)", ["1.9"]),
         ("(MAX (JOIN in es) population)", []),
+        ("(gt population lyon)", ["berlin", "paris"]),
+        ("(AND (TYPE city) (lt population (JOIN in fr)))", []),
+        ("(ge (COUNT (R in)) de)", ["de", "fr"]),
+        ("(gt population es)", []),
+        ("(AND (JOIN in de) (gt population (AVG (TYPE city) population)))", ["berlin"]),
+        ("(TOPMAX (GROUP (TYPE city) in (AVG population)))", ["de"]),
+        ("(TOPMIN (GROUP (TYPE city) in))", ["de"]),
     ],
 )
 def test_forms_denote(store, text, expected):
