@@ -162,8 +162,7 @@ class _Guess:
             if column in self.tables[name].foreign:
                 result[column] = self.tables[name].foreign[column]
                 continue
-            values = self.frames[name][column].drop_nulls()
-            values = (self._values(name, column)[0] if column in self.tables[name].lists else values).unique()
+            values = self._values(name, column)[0].drop_nulls().unique()
             ranked: list[tuple[float, float, str, str]] = []
             pairs = [(other, key) for other, key in self.keys.items()]
             pairs += [(other, key) for other, key in self.called.items()
@@ -313,9 +312,9 @@ class _Guess:
         relation = relation.removesuffix(" name") if by_name else relation
         relation = next((text for text in (relation, words) if text not in relations), column)
         relations.add(relation)
-        if foreign is not None:
-            return ColumnMap(relation=relation, table=foreign, column=by_name)
         (there, separator), omit = self._values(name, column), ""
+        if foreign is not None:
+            return ColumnMap(relation=relation, table=foreign, column=by_name, separator=separator)
         if not len(there):
             omit = "empty"
         elif _mean(there.str.contains(_BINARY)) > 0.5:
