@@ -20,6 +20,7 @@ from kgqa_core.logic.forms import (
     Arg,
     Class,
     Compare,
+    CompareTo,
     Count,
     Entity,
     Form,
@@ -35,6 +36,7 @@ from kgqa_core.logic.forms import (
 from kgqa_core.rewriting.phrases import phrase
 from kgqa_core.search.candidates import Candidate, LabelQuery, nodes_of, slots_of
 from kgqa_core.search.cues import ASKS_FOR_THING
+from kgqa_core.search.demands import demanded, returns
 from kgqa_core.search.form_reading import root, roots
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import DATED, has_any
@@ -128,8 +130,9 @@ class GrammarAgreement:
         """
         told = [
             [one for one in self._directions(candidate.form, query, words) if self.directed[one[0]] or not one[1]]
+            if not (words.same and returns(candidate.form)) else []
             for candidate in candidates
-        ]
+        ]  # fmt: skip
         right = {(relation, key) for signs in told for relation, key, sign in signs if sign > 0}
         wrong = {n for n, signs in enumerate(told) if any(s < 0 and (key or (r, key) in right) for r, key, s in signs)}
         english = grammar_of(query.text) is question_words()["grammar"]
@@ -226,8 +229,10 @@ class GrammarAgreement:
                 ])  # fmt: skip
         if _SHARE.search(query.text) and "share" not in self.graph.label_words:
             demands.append([isinstance(form, Share) for form in forms])
+        demands += demanded(query.text, candidates, words)
         if words.by_how_much:
             demands.append([isinstance(form, Aggregate) and form.how == "range" for form in forms])
+        demands += self._named_exactly(candidates, words)
         noun, types = self._asked_types(query, words)
         if types:
             demands.append([self._is_about(one, types, noun) for one in candidates])
@@ -248,6 +253,20 @@ class GrammarAgreement:
         if (done := self._done(words)) is not None:
             demands.append([_finds_heads(form, done) for form in forms])
         return {n for met in demands if any(met) for n, has in enumerate(met) if not has}
+
+    def _named_exactly(self, candidates: Sequence[Candidate], words: WordCover) -> list[list[bool]]:
+        """Of each word that is the whole label of a relation which candidates: those that have this relation, or none
+        of those whose labels have the word beside others: *manager*, where there are *account managers*."""
+        found, labels = [], [label.lower() for label in self.graph.labels]
+        told = [said for said, weight in zip(words.words, words.weights, strict=True) if weight]
+        for word in {one for said in told for one in singulars(said)}:
+            own = {n for n, label in enumerate(labels) if label == word}
+            others = {n for n, label in enumerate(labels) if word in label.split() and label != word}
+            others = {n for n in others if not {*labels[n].split()} <= {*words.words}}
+            if own and others and word not in self.graph.types_by_words:
+                ways = [{way % self.graph.relations for way in one.ways} for one in candidates]
+                found.append([not own.isdisjoint(way) or others.isdisjoint(way) for way in ways])
+        return found
 
     def _asked_types(self, query: LabelQuery, words: WordCover) -> tuple[str, set[int]]:
         """The noun for what is asked for, and the types that it is the whole label of."""
@@ -652,8 +671,15 @@ class GrammarAgreement:
 
     def _signs(self, node: Form, words: WordCover) -> Iterator[int]:
         match node:
-            case Arg(best=best, path=path) | Nth(best=best, path=path) | Greater(best=best, path=path):
+            case (
+                Arg(best=best, path=path)
+                | Nth(best=best, path=path)
+                | Greater(best=best, path=path)
+                | CompareTo(best=best, path=path)
+            ):
                 yield from self._end_told(best, path[-1].relation, words)
+            case Aggregate(how=("argmax" | "argmin"), best=best, path=(*_, step)):
+                yield from self._end_told(best, step.relation, words)
             case Aggregate(how=("max" | "min") as best, path=(*_, step)):
                 yield from self._end_told(best, step.relation, words)
             case Compare(op=op, path=(*_, step)) if op in _ENDS:

@@ -15,6 +15,7 @@ from kgqa_core.logic.forms import (
     Arg,
     Class,
     Compare,
+    CompareTo,
     Entity,
     Form,
     Greater,
@@ -115,7 +116,7 @@ def kind_of(form: Form) -> str:
     if isinstance(form, Minus) and isinstance(form.without, Entity) and form.without.key in elements(form.of).entities:
         return kind_of(form.of)
     if isinstance(form, (Aggregate, Share)):
-        return "count"
+        return "best" if isinstance(form, Aggregate) and form.pick else "count"
     if isinstance(form, Join) and isinstance(form.of, (Join, Minus)):
         return kind_of(form.of)
     return "value" if _compares(form) and not isinstance(form, Holds) else operation_of(form, ()).kind
@@ -126,8 +127,9 @@ def computations(form: Form) -> frozenset[str]:
     if isinstance(form, Share):
         return frozenset(("share",))
     if not isinstance(form, Aggregate):
-        return frozenset()
-    return frozenset((form.how, "group") if form.by or form.how == "values" else (form.how,))
+        bounds = (node.one for node in nodes_of(form) if isinstance(node, CompareTo))
+        return frozenset(one.how for one in bounds if isinstance(one, Aggregate))
+    return frozenset((form.how, "group") if (form.by and not form.pick) or form.how == "values" else (form.how,))
 
 
 def lacks(form: Form) -> bool:
@@ -138,7 +140,7 @@ def lacks(form: Form) -> bool:
 
 def _compares(form: Form) -> bool:
     """Whether a form compares with a number or a date."""
-    own = isinstance(form, Compare) or (
+    own = isinstance(form, (Compare, CompareTo)) or (
         isinstance(form, Join) and isinstance(form.of, Literal) and measure(form.of) is not None
     )
     parts = (form.of,) if isinstance(form, Minus) and lacks(form) else children(form)
@@ -188,6 +190,8 @@ def is_false(node: Form) -> bool:
 
 def best_of(form: Form) -> str | None:
     """Whether a form wants the largest or the smallest, None where it ranks nothing."""
+    if isinstance(form, Aggregate) and form.pick:
+        return form.pick
     return next((node.best for node in nodes_of(form) if isinstance(node, (Arg, Nth, Greater))), None)
 
 

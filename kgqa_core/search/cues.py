@@ -164,7 +164,12 @@ def meets(candidate: Candidate, cues: Cues, query: LabelQuery, phrases: Phrases)
         )
     ):
         return False
-    if cues.kind == "which" and isinstance(candidate.form, Aggregate) and _wants_thing(query.text, graph):
+    if (
+        cues.kind == "which"
+        and isinstance(candidate.form, Aggregate)
+        and not candidate.form.pick
+        and _wants_thing(query.text, graph)
+    ):
         return False
     some = candidate.nodes[:LOOKED_AT] if candidate.nodes is not None else graph.memory.head[:0]
     if cues.wh and len(some) and graph.truths.keys() >= set(some.tolist()):

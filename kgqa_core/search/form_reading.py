@@ -13,12 +13,14 @@ from kgqa_core.datasets.derived.thesaurus import Thesaurus, thesaurus
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import common_verbs, english_words
 from kgqa_core.logic.forms import (
+    BEST_MEMBERS,
     BESTS,
     Aggregate,
     And,
     Arg,
     Class,
     Compare,
+    CompareTo,
     Count,
     Entity,
     Form,
@@ -89,6 +91,9 @@ NEIGHBOURS = 64
 """Things beside a mention at most whose own neighbours are looked at."""
 _CODES = re.compile(r"\b(?:id|code|no|nr|index|key)$")
 """Ends of labels of numbers that measure nothing."""
+MOST_TYPES = 40
+"""Types of a graph that states for each thing which it is."""
+_LYING = frozenset("located situated lies lying found based is".split())
 _TIMES = frozenset("latest earliest last first later earlier".split())
 COUNTRIES = frozenset(("country", "countries", "nation", "nations"))
 """Words that name a kind of thing, and paraphrase no relation."""
@@ -206,14 +211,21 @@ class FormReading:
         return {step.relation for node in nodes_of(self.best.form) for step in getattr(node, "path", ())}
 
     @cached_property
-    def ranks(self) -> list[Arg | Nth | Greater]:
-        """Its parts that rank or compare two things."""
-        return [node for node in nodes_of(self.best.form) if isinstance(node, (Arg, Nth, Greater))]
+    def ranks(self) -> list[Arg | Nth | Greater | CompareTo | Aggregate]:
+        """Its parts that rank, or compare things."""
+        ranking = (Arg, Nth, Greater, CompareTo)
+        return [
+            node
+            for node in nodes_of(self.best.form)
+            if isinstance(node, ranking) or (isinstance(node, Aggregate) and node.how in BEST_MEMBERS)
+        ]
 
     @cached_property
     def ends(self) -> list[Aggregate]:
         """Its parts that compute the largest or the smallest value, or their difference."""
         ends = (*BESTS, "range")
+        if isinstance(self.best.form, Aggregate) and self.best.form.pick and self.best.form.path:
+            return [self.best.form]
         return [node for node in nodes_of(self.best.form) if isinstance(node, Aggregate) and node.how in ends]
 
     @cached_property
@@ -290,6 +302,22 @@ class FormReader:
         read = roots(*labels_of(best.form, self.graph))
         return FormReading(best, words, read, roots(*texts), number, bool(best.types or topics))
 
+    def other_types(self, best: Candidate, query: LabelQuery) -> set[str]:
+        """Roots of the labels of types that a question names and that nothing has of what a form finds by one relation
+        of theirs: suppliers by a country which customers have, too."""
+        form = best.form
+        if len(self.graph.type_labels) > MOST_TYPES:
+            return set()  # whose things may well be of types that nobody stated
+        while isinstance(form, (Minus, Arg, Nth)):
+            form = form.of
+        if not isinstance(form, Join) or len(form.path) > 1 or form.path[0].inverse or best.nodes is None:
+            return set()
+        found = {index for node in best.nodes[:LOOKED_AT].tolist() for index in self.graph.types_of(node)}
+        named = {index for index, _ in query.types}
+        return (
+            roots(*(self.graph.type_labels[index] for index in named)) if found and named.isdisjoint(found) else set()
+        )
+
     def values(self, best: Candidate, query: LabelQuery) -> set[str]:
         """Roots of the names of the entities that a form has which are categories and no mentions of the question."""
         mentions, names = {key for slot in query.slots for _, key, _ in slot.entities}, self.graph.value_names
@@ -343,6 +371,9 @@ class FormReader:
             ends = int(graph.head_type[relation]), int(graph.tail_type[relation])
             named = self.roots_of(relation)[1] | self.roots_of(relation + graph.relations)[1]
             label = roots(graph.labels[relation]) - _no_names()
+            words = graph.labels[relation].lower().split()
+            if len(words) > 1 and words[0] in _LYING and root(words[-1]) in asked and directed >= graph.relations:
+                continue  # `cities in x`, located in it
             if (root("where") in asked and not label.isdisjoint(_place_roots())) or self._is_asked_by(directed, asked):
                 continue
             if relation not in inside and label and label <= asked and label not in self._type_names({*ends}):
@@ -557,7 +588,7 @@ class FormReader:
         The thesaurus has it for that relation or does not know one of them, or the question names the relation.
         """
         known, nodes = adjectives().get(word), form.ranks or form.compares or form.ends
-        if form.ends and not form.ranks and not self._asks_measure(word, form, query):
+        if form.ends and not form.ends[0].pick and not form.ranks and not self._asks_measure(word, form, query):
             return False
         dates = (self.graph.dated[self.graph.memory.relation_ids[node.path[-1].relation]] > DATED for node in nodes)
         if word in ("most", "least") and all(dates) and "most recent" not in query.text.lower():
@@ -578,7 +609,7 @@ class FormReader:
             ends = OF_ENDS.search(self.graph.labels[relation]) is not None
             if not sides and self.graph.dated[relation] > DATED and (not ends or word in _TIMES):
                 sides = known.get("point in time", frozenset())
-            end = node.how if isinstance(node, Aggregate) else getattr(node, "best", "")
+            end = (node.best or node.how) if isinstance(node, Aggregate) else getattr(node, "best", "")
             end = end if end in BESTS else ""
             if end in sides or (sides and not end):
                 return True
@@ -593,8 +624,10 @@ class FormReader:
         before, _, rest = query.text.lower().partition(word)
         near = roots(*before.split()[-3:], *rest.split()[:2])  # `the population of the biggest city`
         labels = (self.graph.labels[self.graph.memory.relation_ids[node.path[-1].relation]] for node in form.ends)
-        return kind == "number" or (
-            kind not in ("which", "person", "place") and any(roots(one) & near for one in labels)
+        return (
+            kind == "number"
+            or (kind == "time" and word in _TIMES)
+            or (kind not in ("which", "person", "place") and any(roots(one) & near for one in labels))
         )
 
     def is_dated(self, form: FormReading) -> bool:
@@ -646,6 +679,11 @@ class FormReader:
             *keys, *self.graph.store.names(memory.know(keys).values()).values()
         )
         return self._unit_roots[directed_relations]
+
+    @cached_property
+    def whole_labels(self) -> frozenset[str]:
+        """The labels of relations, in small letters."""
+        return frozenset(label.lower() for label in self.graph.labels)
 
     @cached_property
     def types(self) -> set[str]:

@@ -650,6 +650,9 @@ def _some(nodes: Ints) -> Ints:
 def _is_code(name: str, words: set[str]) -> bool:
     """Whether a name is some of the words of a type and a number or code: `visit V106`, `planting-04`, or `F01` of
     a feeding."""
+    first, _, rest = name.lower().partition(" ")
+    if first in words and _SHORT_CODE.fullmatch(rest):
+        return True  # `order SO-1001`
     if short := _SHORT_CODE.fullmatch(name.lower()):
         return any(word.startswith(short[1]) for word in words)
     tokens = WORD.findall(in_words(name).lower())

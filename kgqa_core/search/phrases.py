@@ -39,6 +39,7 @@ _LEADING = re.compile(r"^(has|have|is|in) ")
 _NO_NOUN = re.compile(
     r"^(in|of|by|at|for|to|from|on|with|after|is|was|are|were|has|have|a|an|the) | (of|by|in|at|for|to|from|on|with)$"
 )
+_Ranking = forms.Arg | forms.Nth | forms.Greater | forms.CompareTo | forms.Aggregate
 DATED = 0.5
 """Share of a relation's tails that are dates, above which they are later or earlier and not larger or smaller."""
 _AUXILIARIES = frozenset("is are was has have had can could does do did will".split())
@@ -168,17 +169,24 @@ class Phrases:
 
     def _aggregate(self, form: forms.Aggregate, slots: Mapping[str, str]) -> str:
         """`total area of countries in x`, `number of products of each category`, `population of each city`."""
-        of, by = self._set(form.of, slots), ""
+        of, by, each = self._set(form.of, slots), "", ""
         if form.by:
             words = self.relation_words[self.graph.memory.relation_ids[form.by[-1].relation]]
-            by = f" of each {(words.head if form.by[-1].inverse else words.noun) or self._measure(form.by[-1:])}"
+            each = (words.head if form.by[-1].inverse else words.noun) or self._measure(form.by[-1:])
+            by = f" of each {each}"
         if form.how == "count":
+            if form.pick:
+                return f"{each} with {'most' if form.pick == 'max' else 'fewest'} {of}"
             return f"number of {of}{by}"
         pair = ("latest", "earliest") if self._dated(form.path) else ("largest", "smallest")
-        how = {"sum": "total", "avg": "average", "range": "difference in", "values": ""} | dict(
+        how = {"sum": "total", "avg": "average", "median": "median", "range": "difference in", "values": ""} | dict(
             zip(BESTS, pair, strict=True)
         )
+        if form.how in forms.BEST_MEMBERS:
+            return f"{self._adjective(form, slots)} {of} {self._best(form)}{by}".strip()
         measure = f"number of {self._measure(form.path)}" if form.counted else self._measure(form.path)
+        if form.pick:
+            return f"{each} with {'highest' if form.pick == 'max' else 'lowest'} {how[form.how]} {measure} of {of}"
         return f"{how[form.how]} {measure} of {'each ' if form.how == 'values' else ''}{of}{by}".strip()
 
     def _dated(self, path: tuple[Step, ...]) -> bool:
@@ -222,6 +230,10 @@ class Phrases:
             case forms.Greater(one=one, other=other):
                 both = f"{self._set(one, slots)} or {self._set(other, slots)}"
                 return f"{both} {self._adjective(form, slots)} {self._best(form)}".replace("  ", " ")
+            case forms.CompareTo(one=one):
+                told, best, another = self._adjective(form, slots), self._best(form), self._set(one, slots)
+                comparative = told.partition(" ")[0].endswith(("er", "more", "less", "worse"))
+                return f"{told} than {another} {best}" if comparative else f"{best} than {another}"
             case forms.Compare(path=path) if has_any(form):
                 return f"thing with {self._measure(path)}"
             case forms.Compare(op=op, path=path):
@@ -279,7 +291,7 @@ class Phrases:
     def _noun(self, form: Form) -> str | None:
         """The noun that the phrase of a form begins with, which another may stand for; None where it has none."""
         match form:
-            case forms.Compare():
+            case forms.Compare() | forms.CompareTo():
                 return ""
             case forms.Class():
                 return self._set(form, {})
@@ -294,21 +306,21 @@ class Phrases:
         return {f" {label} {end}": word for word in words for label, ends in adjectives().get(word, {}).items()
                 for end in ends if len(ends) == 1}  # fmt: skip
 
-    def _adjective(self, form: forms.Arg | forms.Nth | forms.Greater, slots: Mapping[str, str]) -> str:
+    def _adjective(self, form: _Ranking, slots: Mapping[str, str]) -> str:
         """What the question, or else the thesaurus, calls the one with the most or least by a measure, or with more or
         less; "" for none."""
         if form.counted or len(form.path) != 1 or form.path[0].inverse:
             return ""
         relation = self.graph.memory.relation_ids[form.path[0].relation]
-        index = (0 if form.best == "max" else 1) + (2 if isinstance(form, forms.Greater) else 0)
+        index = (0 if form.best == "max" else 1) + 2 * isinstance(form, (forms.Greater, forms.CompareTo))
         return (
             slots.get(f" {entry_of(self.graph, relation).name} {form.best}")
             or self.relation_words[relation].adjectives[index]
         )
 
-    def _best(self, form: forms.Arg | forms.Nth | forms.Greater) -> str:
+    def _best(self, form: _Ranking) -> str:
         """What the best is best by: `with largest population`, `with most cities`, `with earlier date of birth`."""
-        more, measure = isinstance(form, forms.Greater), self._measure(form.path)
+        more, measure = isinstance(form, (forms.Greater, forms.CompareTo)), self._measure(form.path)
         if form.counted:
             pair = ("more", "fewer") if more else ("most", "fewest")
         elif self._dated(form.path):
@@ -353,6 +365,11 @@ class Phrases:
                 return "number"
             case forms.Share():
                 return "percentage"
+            case forms.Aggregate(by=(*_, step), pick=("max" | "min")):
+                words = self.relation_words[self.graph.memory.relation_ids[step.relation]]
+                return (words.head if step.inverse else words.noun) or "thing"
+            case forms.Aggregate(how=("argmax" | "argmin"), of=of):
+                return self.answer(of)
             case forms.Aggregate(how=how, path=path, counted=counted):
                 return "number" if counted or how == "count" else self._measure(path)
             case forms.Holds():
@@ -360,7 +377,10 @@ class Phrases:
             case forms.Class(key=key):
                 return self._type(self.graph.type_of_key.get(key, -1)) or "thing"
             case forms.And(parts=parts):
-                order = sorted(parts, key=lambda p: (isinstance(p, forms.Compare), not isinstance(p, forms.Class)))
+                order = sorted(
+                    parts,
+                    key=lambda p: (isinstance(p, (forms.Compare, forms.CompareTo)), not isinstance(p, forms.Class)),
+                )
                 return self.answer(order[0])
             case forms.Minus(of=of) | forms.Arg(of=of) | forms.Nth(of=of) | forms.TimeConstraint(of=of):
                 return self.answer(of)

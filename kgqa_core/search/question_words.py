@@ -18,7 +18,14 @@ from kgqa_core.logic.forms import BESTS
 from kgqa_core.search.graph import WORD, LabelGraph
 
 WORDS = Path(thesaurus_file.__file__).parent / "data" / "question_words.yaml"
-AGGREGATES = {"sum": "sums", "avg": "averages", "range": "differences", "share": "shares", "group": "groups"}
+AGGREGATES = {
+    "sum": "sums",
+    "avg": "averages",
+    "median": "medians",
+    "range": "differences",
+    "share": "shares",
+    "group": "groups",
+}
 """What is computed of a set → the list of words that ask for it."""
 PERSONS = frozenset("person people persons ppl human humans individual individuals".split())
 """Words for persons as such."""
@@ -145,7 +152,8 @@ def _adjectives(known: Thesaurus) -> dict[str, dict[str, frozenset[str]]]:
     results: dict[str, dict[str, frozenset[str]]] = {}
     for entry in known.relations.values():
         for best, texts in zip(BESTS, ((*entry.most, *entry.more_than), (*entry.least, *entry.less_than)), strict=True):
-            for word in set(WORD.findall(" ".join(texts).lower())) - _PLAIN:
+            words = set(WORD.findall(" ".join(texts).lower())) - _PLAIN
+            for word in words | {f"{word[:-3]}er" for word in words if word.endswith("est") and is_superlative(word)}:
                 sides = results.setdefault(word, {})
                 sides[entry.labels[0]] = sides.get(entry.labels[0], frozenset()) | {best}
     return results

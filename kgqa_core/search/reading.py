@@ -22,7 +22,7 @@ from kgqa_core.search.candidates import LabelQuery, Slot
 from kgqa_core.search.graph import LONGEST_TYPE, WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOTS, OwnWords
 from kgqa_core.search.question_reader import MarkedMention, mark_mentions, ordinal_in
-from kgqa_core.search.question_words import PERSONS, individuals, question_words
+from kgqa_core.search.question_words import PERSONS, individuals, is_mutual, question_words
 from kgqa_core.types import Question
 
 _SCALES = {
@@ -47,8 +47,13 @@ _VALUE = re.compile(
     re.IGNORECASE,
 )
 _RANGE_END = re.compile(r"^\s*(?:and|to|or|-|–)\s*\d[\d.,]*(?=\s)")
-_COMPARED = re.compile(r"\b(?:than|least|most|exactly|only|over|under) $", re.IGNORECASE)
+_COMPARED = re.compile(r"\b(?:than|least|most|exactly|precisely|only|just|over|under) $", re.IGNORECASE)
 _NUMBERED = re.compile(r"\b(?P<word>[^\W\d_]+) (?:(?:no\.?|nr\.?|number) )?#?(?P<number>\d+)\b", re.IGNORECASE)
+_CODE = re.compile(r"(?<![\w-])(?=[\w-]*\d)[A-Za-z]{1,6}-?\d[\w-]*(?![\w-])")
+"""A code with letters, as of an order."""
+_INITIALS = re.compile(r"(?<![\w-])[A-Za-z]{2,4}(?![\w-])")
+_CONSONANTS = re.compile(r"(?<=.)[aeiou]")
+"""What is left out of a word to shorten it."""
 _NUMBER_OF = re.compile(
     r"\b(?:(?P<large>largest|highest|greatest|biggest)|smallest|lowest) (?:number|amount|count) of\b", re.IGNORECASE
 )
@@ -73,12 +78,16 @@ _PLAINER = tuple(
         (r"(are|do|does|did|is|was|were|has|have|had)nt", r"\1 not"),
         (r"(how|what|when|where|who)['’]?s", r"\1 is"),
         (r"won['’]t", "will not"),
+        (r"wich|whitch|wihch", "which"),
+        (r"head ?count", "number of people"),
+        (r"of them all", "of all"),
+        (r"i mean,?", ""),
         (r"brothers? (?:and|or) sisters?|sisters? (?:and|or) brothers?", "siblings"),
         (r"what did (.+?) die (?:of|from)", r"what was the cause of death of \1"),
         (r"how old did (.+?) (?:get|become|grow)", r"how old was \1 at death"),
         (r"(\w+) ?['’]s direct reports", r"people who report to \1"),
         (r"direct reports of", "people who report to"),
-        (r"(can)t", r"\1 not"),
+        (r"(can)(?:t|not)", r"\1 not"),
         (r"since when", "when"),
         (r"(?:(?:in|from|since|as of|starting(?: in| from)?) )?([12]\d{3}) (?:and |or )?onwards?", r"in \1 or later"),
         (r"(?<=\d )up to(?= \d)", "to"),
@@ -110,13 +119,34 @@ _KIN = {
     "daughter in law": ("child", "wife"), "aunt": ("parent", "sister"), "uncle": ("parent", "brother"),
     "niece": ("sibling", "daughter"), "nephew": ("sibling", "son"), "sibling": ("parent", "child"),
 }  # fmt: skip
-"""Words for relatives, with the relatives on the way to them."""
+_COMPANIONS = {
+    "colleague": ("team", "department", "group", "lab", "company", "employer", "office", "ward", "unit"),
+    "co-worker": ("team", "department", "group", "company", "employer", "office", "ward", "unit"),
+    "coworker": ("team", "department", "group", "company", "employer", "office", "ward", "unit"),
+    "workmate": ("team", "department", "company", "employer"), "teammate": ("team", "club", "squad"),
+    "team mate": ("team", "club", "squad"), "classmate": ("class", "course", "school"),
+    "bandmate": ("band", "group"), "roommate": ("room",), "flatmate": ("flat", "apartment"),
+    "housemate": ("house", "building"), "labmate": ("lab", "group"), "shipmate": ("ship",),
+    "compatriot": ("nationality", "country", "citizenship"),
+}  # fmt: skip
+"""Words for those who have something in common, with what it may be called."""
+_SLOT, _COMPANY = f"[{''.join(SLOTS)}]", "|".join(sorted(_COMPANIONS, key=len, reverse=True))
+_COMPANION = re.compile(
+    rf"(?:\b(?P<owner>{_SLOT}) *['’]s? *)?\b(?P<word>{_COMPANY})s?\b(?P<of> of)?"
+    rf"|\b(?P<works>work(?:s|ed|ing)? (?:together |alongside )?(?:with|alongside))(?= +{_SLOT}\b)",
+    re.IGNORECASE,
+)
 _KIN_PLURALS = {plural(kin): kin for kin in _KIN} | {
     "grandchildren": "grandchild", "great grandchildren": "great grandchild", "parents in law": "parent in law",
     "mothers in law": "mother in law", "fathers in law": "father in law", "sons in law": "son in law",
     "daughters in law": "daughter in law",
 }  # fmt: skip
 _KINS = "|".join(sorted((*_KIN, *_KIN_PLURALS), key=len, reverse=True)).replace(" ", "[ -]")
+_UNDER = re.compile(
+    rf"\b(?:is|are|works?|working|placed) (?:directly )?(?:under|below|beneath)(?= +{_SLOT}\b)", re.IGNORECASE
+)
+_BOSSES = frozenset("manager managers boss supervisor supervised reports report superior".split())
+_SHARES = re.compile(r"\b(?:shares?|sharing) (?:an?|the|his|her|their|its) (\w+) with\b", re.IGNORECASE)
 _RELATIVE = re.compile(rf"(?P<owner>['’]s )?\b(?P<kin>{_KINS})\b", re.IGNORECASE)
 _LASTS = re.compile(r"(\b(?:do|does|did|will|would)\b[^?]*? )last\b(?=\W*$| in | for )", re.IGNORECASE)
 """The verb *last*, which is no place of a ranking."""
@@ -187,6 +217,7 @@ def read_query(
     itself = _ITSELF.search(marked)
     if itself is not None and itself["thing"].lower() not in graph.label_words:
         marked = f"{marked[: itself.start()]}{'are there' if itself['has'] else 'there'}{marked[itself.end() :]}"
+    marked = _INITIALS.sub(lambda found: _spelled_out(found[0], graph), marked)
     rank = ordinal_in(marked)
     marked = corrected(marked, graph)
     if len(slots) < MOST_SLOTS:
@@ -382,6 +413,15 @@ def _numbered(text: str, slots: list[Slot], graph: LabelGraph) -> str:
             word = next(word for word in SLOTS if all(word != slot.word for slot in slots))
             slots.append(Slot(word, tuple((node, key, 1.0) for node, key in [*keys.items()][:3]), number))
             return f"{text[: match.start()]}{word}{text[match.end() :]}"
+    for match in _CODE.finditer(text):  # `SO-1030`, which is the name of an order behind its type
+        named = graph.store.resolve(
+            [f"{label} {one}" for label in graph.type_labels for one in {match[0], match[0].upper()}]
+        )
+        keys = graph.store.entity_keys(sorted({node for nodes in named.values() for node in nodes}))
+        if len(keys) == 1:
+            word = next(word for word in SLOTS if all(word != slot.word for slot in slots))
+            slots.append(Slot(word, tuple((node, key, 1.0) for node, key in keys.items()), match[0]))
+            return f"{text[: match.start()]}{word}{text[match.end() :]}"
     return text
 
 
@@ -490,7 +530,44 @@ def _plainer(text: str, graph: LabelGraph) -> str:
     text = _ABSENT.sub(absent, text)
     for pattern, plainer in _PLAINER:
         text = pattern.sub(plainer, text)
+    if any(not _BOSSES.isdisjoint(label.lower().replace("_", " ").split()) for label in graph.labels):
+        text = _UNDER.sub("reports to", text)
+    text = _COMPANION.sub(lambda found: _companions(found, graph), text)
+    text = _SHARES.sub(lambda found: _same(found, graph), text)
     return _RELATIVE.sub(lambda found: _along_relatives(found, graph), text)
+
+
+def _companions(found: re.Match[str], graph: LabelGraph) -> str:
+    """`colleagues of x` as `people with the same team as x`, where a relation is called *team*, and nothing so."""
+    words = {word for label in (*graph.labels, *graph.type_labels) for word in WORD.findall(label.lower())}
+    word = (found["word"] or "colleague").lower()
+    shared = next((noun for noun in _COMPANIONS[word] if noun in words), None)
+    own = {word, f"{word}s"} if found["word"] else {"works", "worked", "working", "work", "colleague", "colleagues"}
+    if shared is None or not (found["owner"] or found["of"] or found["works"]) or not words.isdisjoint(own):
+        return found[0]
+    if found["works"]:
+        return f"has the same {shared} as"
+    return f"people with the same {shared} as {found['owner'] or ''}".rstrip()
+
+
+def _spelled_out(word: str, graph: LabelGraph) -> str:
+    """The label of the only relation that a word which English hardly has abbreviates: *hp* for *hit points*, *lvl* for
+    *level*."""
+    low = word.lower()
+    known = low in FUNCTION_WORDS or (usualness(low) > PLAIN and _is_listed(low))
+    if known or low in SLOTS or low in graph.label_words or low in graph.texts:
+        return word
+    labels = {label.lower() for label in graph.labels if not label.startswith("http")}
+    short = {label: ("".join(part[0] for part in label.split()), _CONSONANTS.sub("", label)) for label in labels}
+    meant = [label for label, forms in short.items() if low in forms]
+    return meant[0] if len(meant) == 1 else word
+
+
+def _same(found: re.Match[str], graph: LabelGraph) -> str:
+    """`share a boss with` as `have the same boss as`, where a relation is called so that does not hold both ways."""
+    noun = singulars(found[1].lower())
+    named = [n for n, label in enumerate(graph.labels) if any(one in label.lower().split() for one in noun)]
+    return f"have the same {found[1]} as" if named and not any(is_mutual(graph, n) for n in named) else found[0]
 
 
 def _numbered_value(found: re.Match[str], graph: LabelGraph) -> str:

@@ -24,6 +24,7 @@ from kgqa_core.logic.forms import (
     Arg,
     Class,
     Compare,
+    CompareTo,
     Count,
     Entity,
     Form,
@@ -97,11 +98,20 @@ WITH = frozenset(("with", "having", "have", "has"))
 """Words before what things have."""
 MOST_PERSONS = 6
 """Types of single persons that are persons together."""
+NEARLY, OF_SOME = 0.9, 0.1
+"""Shares from which on none of the things of a type may have a relation to a mention: of them that have it at all, and
+of what others have it to that some of them have it to."""
 FEW_MEASURES, FEW_GROUPS = 2, 20
 """Measures of an adjective that tells by which things are ranked; numbers by which things are grouped: *per floor*."""
 SMALL_NUMBERS = "two three four five six seven eight nine ten".split()
+_SIZES = frozenset("largest smallest biggest tiniest larger smaller bigger".split())
+_SETTLEMENTS = frozenset("city town village settlement municipality capital".split())
+_LANDS = frozenset("country state province region continent island county territory district canton department".split())
+"""Labels of types whose things are large by how many live there, and by their area."""
+_BEFORE_LIMITS = frozenset("than over under above below in since before after until till by exceeding from".split())
+"""Words before numbers that conditions compare with, and that say of no ranking how many are wanted."""
 ONE = Literal("1", f"{XSD}decimal")
-_ORDER = {Class: 0, Compare: 2}
+_ORDER = {Class: 0, Compare: 2, CompareTo: 2}
 _HAS_NONE = re.compile(r"\b(?:(?:has|have|had|with) no|(?:does|do|did) not have|without)\b")
 """What says that something is not there at all: *who has no boss*."""
 _RANGE = re.compile(
@@ -248,6 +258,7 @@ class PlanSearch:
         self.plans: dict[Form, Plan] = {}
         self.same: dict[tuple[object, ...], Plan] = {}
         self.near: dict[tuple[str, Literal], Ints] = {}
+        self.beyond: dict[Form, Ints] = {}
         self.measures: dict[bytes, list[tuple[int, bool]]] = {}
         self.classes = [
             self._plan(Class(self.graph.type_keys[t]), self.graph.members(t), self.words.types[t] * conf)
@@ -265,7 +276,8 @@ class PlanSearch:
             found = found or tuple(sorted({
                 index for word in PERSONS for index in self.graph.types_by_words.get(word, ())
             }))  # fmt: skip
-        if not 0 < len(found) <= MOST_PERSONS or self.wanted:
+        who = self.cues.kind == "person" and self.wanted.isdisjoint(found)
+        if not 0 < len(found) <= MOST_PERSONS or (self.wanted and not who):
             return []
         classes = tuple(sorted((Class(self.graph.type_keys[one]) for one in found), key=str))
         form = Or(classes) if len(found) > 1 else classes[0]
@@ -310,8 +322,9 @@ class PlanSearch:
         items += self._having()
         called = list(self._called_after_relations())
         self.kinds_called = {plan.form for plan in called}
-        alone = not self.query.slots or self.words.away.any()  # else a mention is what a plan starts from
-        measures = bool(self.query.values or self.words.rank.any() or self.has_none)
+        compared = bool(self.words.compared)
+        alone = compared or not self.query.slots or self.words.away.any()  # else a mention is what a plan starts from
+        measures = bool(self.query.values or self.words.rank.any() or self.has_none or compared)
         items += [plan for plan, index in self.persons if alone and (index < 0 or measures)]
         return items + called
 
@@ -370,7 +383,7 @@ class PlanSearch:
         """What has a number or date by whose relation the question asks; what it has that compares with a value."""
         graph = self.graph
         computes = any(words.any() for words in self.words.aggregates.values())
-        if not (self.words.rank.any() or self.query.values or computes):
+        if not (self.words.rank.any() or self.query.values or computes or self.words.compared):
             return
         measured = np.flatnonzero(graph.measured > 0.5)
         if not len(measured):
@@ -434,6 +447,8 @@ class PlanSearch:
             for plan in beam:
                 new += self._narrow(plan)
                 new += self._condition(plan)
+                new += self._compared_with(plan)
+                new += self._only(plan)
                 new += self._rank(plan)
                 new += self._lack(plan)
             new += self._join(beam)
@@ -453,7 +468,8 @@ class PlanSearch:
             return False
         if plan.is_set and plan.relations and plan.kind != "value":
             best, ways = best_of(plan.form) if plan.ranked else None, tuple(sorted(plan.relations))
-            same = (plan.nodes.tobytes(), plan.cover.tobytes(), plan.slots, ways, plan.missing, best)
+            either = isinstance(plan.form, Or)
+            same = (plan.nodes.tobytes(), plan.cover.tobytes(), plan.slots, ways, plan.missing, best, either)
             other = self.same.get(same)
             if other is not None and other.form != plan.form:
                 if other.score >= plan.score:
@@ -480,7 +496,8 @@ class PlanSearch:
     def _follow(self, beam: list[Plan]) -> Iterator[Plan]:
         graph, rows = self.graph, []
         for plan in beam:
-            if not len(plan.nodes) or (plan.relations and not plan.things):
+            same = plan.chain == 1 and self.words.same  # who has the same salary as somebody
+            if not len(plan.nodes) or (plan.relations and not (plan.things or same)):
                 continue
             if plan.chain - plan.records >= self.owner.hops or len(plan.relations) >= 4 or len(plan.nodes) > LARGE:
                 continue
@@ -605,7 +622,8 @@ class PlanSearch:
         """Whether a relation leads back to where a plan came from; siblings of an entity are asked for."""
         if then != self.graph.inverse(last):
             return False
-        return plan.chain < 0 or (last < self.graph.relations and not self.graph.to_entities(last))
+        to_value = last < self.graph.relations and not self.graph.to_entities(last)
+        return plan.chain < 0 or (to_value and not self.words.same)
 
     def _narrow(self, plan: Plan) -> Iterator[Plan]:
         classes = [*zip(self.classes, (index for index, _ in self.query.types), strict=True), *self.persons]
@@ -613,6 +631,8 @@ class PlanSearch:
             return
         if isinstance(plan.form, And) and any(isinstance(part, Class) for part in plan.form.parts):
             return
+        if isinstance(plan.form, Or) and len({part.of for part in plan.form.parts if isinstance(part, Join)}) == 1:
+            return  # `capital and currency of x`
         seen: set[bytes] = set()
         for members, index in classes:
             member = among(plan.nodes, members.nodes)
@@ -620,10 +640,25 @@ class PlanSearch:
             if len(out) and self.graph.typed(out).mean() < 0.5:
                 continue
             less = len(out) > 0 or not (index < 0 or _head(plan.form) == members.form or self._called(plan.last, index))
+            cover = np.maximum(plan.cover, members.cover)
             if len(both) > 0 and less and both.tobytes() not in seen:
                 seen.add(both.tobytes())
-                cover = np.maximum(plan.cover, members.cover)
                 yield self._extended(plan, _both(members.form, plan.form), both, cover, cost=-0.05)
+            elif not len(both) and index in self.wanted and plan.chain == 1 and self._may_lead(plan, members):
+                yield self._extended(plan, _both(members.form, plan.form), NONE, cover)
+
+    def _may_lead(self, plan: Plan, members: Plan) -> bool:
+        """Whether the relation of a plan leads to some members of a type from something else, as `located in` of lakes,
+        while nothing else ties any of them to its mention."""
+        graph, back = self.graph, self.graph.inverse(plan.last)
+        forward = plan.last < graph.relations
+        source, other = graph.memory.hop(members.nodes, back % graph.relations, backward=back >= graph.relations)
+        every = graph.heads_of(plan.last) if forward else graph.tails_of(plan.last - graph.relations)
+        rare = len(np.unique(other)) < OF_SOME * len(every)
+        if rare or len(np.unique(source)) < NEARLY * len(members.nodes) or not members.cover.any():
+            return False
+        near = [one for one in self.plans.values() if one.chain == 1 and one.slots == plan.slots]
+        return not any(among(one.nodes, members.nodes).any() for one in near)
 
     def _called(self, relation: int, index: int) -> bool:
         return (
@@ -661,9 +696,24 @@ class PlanSearch:
             fits = self.likeness + self.relation_cover @ self.words.weights / self.words.total
             numbers.sort(key=lambda one: (-fits[one], one))
             things.sort(key=lambda one: (-fits[one], one))
-            self.measures[key] = [(one, False) for one in numbers[:MEASURES]]
+            self.measures[key] = [(one, False) for one in self._of_size(plan, numbers)[:MEASURES]]
             self.measures[key] += [(one, True) for one in things[:MEASURES]]
         return self.measures[key]
+
+    def _of_size(self, plan: Plan, numbers: list[int]) -> list[int]:
+        """The measures without the population of what is large by its area, or the area of what is by its population,
+        where the question says of things with both only that they are large: *the smallest state*."""
+        words, graph = self.words.words, self.graph
+        if _SIZES.isdisjoint(words) or not len(plan.nodes):
+            return numbers
+        kinds = {graph.type_labels[index] for index in graph.types_of(int(plan.nodes[0]))}
+        small, large = ("area", "population") if not kinds.isdisjoint(_SETTLEMENTS) else ("population", "area")
+        named = {one: entry_of(graph, one % graph.relations).name for one in numbers}
+        if {small, large} <= {*named.values()} and kinds & (_SETTLEMENTS | _LANDS):
+            own = {root(small), root(large), "people", "person"}
+            if own.isdisjoint(self.words.roots):
+                return [one for one in numbers if named[one] != small]
+        return numbers
 
     @cached_property
     def english(self) -> bool:
@@ -691,7 +741,10 @@ class PlanSearch:
         if not word and self.words.rank.any():
             word = next((one for one in self.words.words if one in SMALL_NUMBERS), NUMBER)
         if word == NUMBER:
-            values = [value.text for value in self.query.values if value.text.isdigit()]
+            places = [n for n, one in enumerate(self.words.words) if one == NUMBER]
+            free = {k for k, n in enumerate(places) if self.words.words[max(n - 1, 0)] not in _BEFORE_LIMITS}
+            numbers = zip(self.query.values, numbers_of(self.query.values), strict=True)
+            values = [value.text for value, k in numbers if value.text.isdigit() and k in free]
             return min(int(values[0]), LARGE) if values and len(values[0]) < 6 else 0
         return SMALL_NUMBERS.index(word) + 2 if word in SMALL_NUMBERS else 0
 
@@ -763,6 +816,12 @@ class PlanSearch:
             own_unit = literal if counted else self.graph.in_unit(literal, relation)
             if own_unit is None or (counted and years & {number[place]}):
                 continue
+            if counted and self.words.exact:
+                both = [self._fulfil(op, own_unit, nodes, source, reached, counted) for op in ("ge", "le")]
+                if both[0] is not None and both[1] is not None:
+                    bounds = (Compare(op, steps, own_unit, counted) for op in ("ge", "le"))
+                    yield _both(*bounds), both[0][among(both[0], both[1])], relation
+                continue
             ops = OPS if self.words.may_compare or not self.english or counted else ()
             for op in (*ops, *(() if counted else ("eq",))):
                 own = self._fulfil(op, own_unit, nodes, source, reached, counted)
@@ -780,6 +839,73 @@ class PlanSearch:
         for (relation, counted, place), (form, own) in found.items():
             if other := found.get((relation, counted, self.range.get(place, -1))):
                 yield _both(form, other[0]), own[among(own, other[1])], relation
+
+    def _compared_with(self, plan: Plan) -> Iterator[Plan]:
+        """Members that have more or less of something than a mention has: *larger than x*."""
+        if not plan.things or plan.chain == 0 or len(plan.nodes) > LARGE:
+            return
+        if self.words.than_average and plan.kind != "value":
+            yield from self._beyond_average(plan)
+        for number, word in self.words.compared.items():
+            slot = self.query.slots[number]
+            behind = self.words.slots.get(number, 0)
+            if number in plan.slots and self.words.words[behind - 1] == word:
+                continue
+            for entity, key, rho in slot.entities[:3]:
+                one, own = Entity(key), np.array([entity], dtype=np.int64)
+                for relation, counted in self._measures(plan):
+                    dated = not counted and self.graph.dated[relation % self.graph.relations] > DATED
+                    if not (word == "than" or dated) or not len(self.graph.values(own, relation, counted)[0]):
+                        continue
+                    for best in self.ends:
+                        form = CompareTo("gt" if best == "max" else "lt", (self.graph.step(relation),), one, counted)
+                        if form not in self.beyond:
+                            self.beyond[form] = self.graph.memory.nodes(form)
+                        nodes = plan.nodes[among(plan.nodes, self.beyond[form])]
+                        cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.compare)
+                        cover[behind] = 1.0
+                        made = self._extended(plan, _both(plan.form, form), nodes, cover, relation, 0.02, "value")
+                        made.slots = tuple(dict.fromkeys((*plan.slots, number)))
+                        made.rho = plan.rho * rho / max(slot.entities[0][2], 1e-3)
+                        made.score = self._score(made)
+                        yield made
+
+    def _beyond_average(self, plan: Plan) -> Iterator[Plan]:
+        """Members that have more or less of something than all of them have on average."""
+        words = self.words.aggregates
+        how = "median" if words["median"].any() else "avg"
+        for (relation, counted), best in product(self._measures(plan), self.ends):
+            steps = (self.graph.step(relation),)
+            bound = Aggregate(how, plan.form, steps, counted=counted)
+            form = CompareTo("gt" if best == "max" else "lt", steps, bound, counted)
+            value = self.graph.memory.aggregate(plan.nodes, bound).value
+            if value is None:
+                continue
+            source, x = self.graph.values(plan.nodes, relation, counted)
+            nodes = np.unique(plan.nodes[source[(x > value) if best == "max" else (x < value)]])
+            cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), self.words.compare)
+            cover = np.maximum(cover, words[how])
+            yield self._extended(plan, _both(plan.form, form), nodes, cover, relation, 0.02, "value")
+
+    def _only(self, plan: Plan) -> Iterator[Plan]:
+        """Members that a relation leads nowhere else from than to what was found, and those that it leads to all of a
+        type from: *border only x*, *work on all projects*."""
+        if not (self.words.only or self.words.every) or plan.last < 0 or not plan.things or len(plan.nodes) > LARGE:
+            return
+        back = self.graph.inverse(plan.last)
+        source, _ = self.graph.memory.hop(
+            plan.nodes, back % self.graph.relations, backward=back >= self.graph.relations
+        )
+        counts, steps = np.bincount(source, minlength=len(plan.nodes)), (self.graph.step(back),)
+        if self.words.only and plan.chain == 1:
+            form = _both(plan.form, Compare("le", steps, ONE, counted=True))
+            yield self._extended(plan, form, plan.nodes[counts == 1], plan.cover)
+        for members, (index, _) in zip(self.classes, self.query.types, strict=True) if self.words.every else ():
+            size = len(members.nodes)
+            if plan.chain == -1 and size > 1 and index == self.graph.end_type(back) and len(plan.relations) == 1:
+                every = Literal(str(size), f"{XSD}decimal")
+                form = _both(plan.form, Compare("ge", steps, every, counted=True))
+                yield self._extended(plan, form, plan.nodes[counts >= size], plan.cover, cost=-0.05)
 
     @cached_property
     def fitting(self) -> dict[int, set[int]]:
@@ -915,15 +1041,19 @@ class PlanSearch:
                         yield self._joined(_both(p.form, q.form), NONE, p, q, "intersect")
                     unlike = max(i, j) < OTHERWISE and len(p.nodes) and self._alike(p, q, known=True)
                     united = union and self._alternative(p, q) and (same or unlike)
-                    if united and not np.array_equal(p.nodes, q.nodes):
+                    if united and (same or not np.array_equal(p.nodes, q.nodes)):
                         yield self._joined(Or((p.form, q.form)), np.union1d(p.nodes, q.nodes), p, q, "none")
                 if minus:
                     yield from self._taken(p, q, max(i, j) < EMPTIES)
         if not minus:
             return
+        negated = int(self.words.away.argmax()) if self.words.away.any() else len(words)
+        behind = [one for one in self.classes if one.cover.any() and int(one.cover.argmax()) > negated]
         for group in list(groups.values()):
             for p in group:
                 yield from self._without(p)
+                for members in behind if p.slots or p.texts else ():
+                    yield from self._taken(p, members, empty=True)
                 if (len(p.slots) + len(p.texts) != 1 and not isinstance(p.form, Or)) or id(p) not in latest:
                     continue
                 for members in (*self.classes, *self._implied(p.last)):
@@ -946,8 +1076,19 @@ class PlanSearch:
         for plans in near.values():
             for p, q in combinations(plans[:SIDE], 2):
                 both = p.nodes[among(p.nodes, q.nodes)]
-                if self._alike(p, q) and p.last != q.last and p.things and q.things:
+                if p.last < self.graph.relations and q.last < self.graph.relations and self._side_by_side(p, q):
+                    yield self._joined(Or((p.form, q.form)), np.union1d(p.nodes, q.nodes), p, q, "none")
+                elif self._alike(p, q) and p.last != q.last and p.things and q.things:
                     yield self._joined(_both(p.form, q.form), both, p, q, "intersect")
+
+    def _side_by_side(self, p: Plan, q: Plan) -> bool:
+        """Whether the words on both sides of an *and* name the relations of two plans: `population and area of x`."""
+        at, own = self.words.words.index("and"), self.words.index.own
+        spans = range(max(at - 2, 0), at), range(at + 1, min(at + 4, len(self.words.roots)))
+        said = [n for n, weight in enumerate(self.words.weights) if weight and n not in self.words.slots.values()]
+        left, right = ({self.words.roots[n] for n in span if n in said} for span in spans)
+        sides = [(not own[one.last].isdisjoint(left), not own[one.last].isdisjoint(right)) for one in (p, q)]
+        return sorted(sides) == [(False, True), (True, False)]
 
     def _alternative(self, p: Plan, q: Plan) -> bool:
         """Whether two plans may be united: they have what stands on both sides of an *or*, and no more."""
@@ -1036,10 +1177,15 @@ class PlanSearch:
                     form = Aggregate(how, plan.form, (self.graph.step(relation),), counted=counted)
                     yield from self._aggregate(plan, form, words)
             if grouped is None:
+                if self.words.rank.any():
+                    yield from self._best_groups(plan, measures)
                 continue
             for by in self._groupings(plan):
                 steps = (self.graph.step(by),)
                 yield from self._aggregate(plan, Aggregate("count", plan.form, by=steps), grouped, by)
+                for best, (relation, counted) in product(self.ends if self.words.rank.any() else (), measures):
+                    form = Aggregate(f"arg{best}", plan.form, (self.graph.step(relation),), steps, counted)
+                    yield from self._aggregate(plan, form, np.maximum(self.words.rank, grouped), by)
                 for how, words in (asked or {"sum": grouped}).items():
                     for relation, counted in measures if asked else self._named(measures):
                         form = Aggregate(how, plan.form, (self.graph.step(relation),), steps, counted)
@@ -1047,6 +1193,25 @@ class PlanSearch:
             for relation, counted in measures:
                 form = Aggregate("values", plan.form, (self.graph.step(relation),), counted=counted)
                 yield from self._aggregate(plan, form, grouped)
+
+    def _best_groups(self, plan: Plan, measures: Sequence[tuple[int, bool]]) -> Iterator[Plan]:
+        """The groups that have the most members, or the highest average or total: *the team with the best average*."""
+        words = {
+            how: own for how, own in self.words.aggregates.items() if own.any() and how in ("avg", "sum", "median")
+        }
+        if not (words or (plan.kind == "value" and self.query.values) or plan.texts or plan.slots):
+            return
+        for by in self._groupings(plan):
+            if self.graph.end_type(by) not in self.wanted and not self.words.names(by):
+                continue
+            steps, rank = (self.graph.step(by),), self.words.rank
+            for best in self.ends:
+                if not words:
+                    form = Aggregate("count", plan.form, by=steps, pick=best)
+                    yield from self._aggregate(plan, form, np.maximum(rank, self.words.count), by)
+                for (how, own), (relation, counted) in product(words.items(), measures):
+                    form = Aggregate(how, plan.form, (self.graph.step(relation),), steps, counted, best)
+                    yield from self._aggregate(plan, form, np.maximum(own, rank), by)
 
     def _named(self, measures: Sequence[tuple[int, bool]]) -> list[tuple[int, bool]]:
         """Numbers that the question names: `sales by region` are summed up."""
@@ -1082,11 +1247,12 @@ class PlanSearch:
         for one in (*(self.graph.directed_relation(step) for step in form.path), *(() if by is None else (by,))):
             cover = np.maximum(cover, self.relation_cover[one])
             relations, likeness = (*relations, one), likeness + float(self.likeness[one])
-        nodes = NONE if form.how not in BESTS or form.by else np.array(sorted(result.nodes), dtype=np.int64)
+        found = form.pick or (form.how in BESTS and not form.by)
+        nodes = np.array(sorted(result.nodes), dtype=np.int64) if found else NONE
         yield self._plan(
             form, nodes, cover, relations=relations, slots=plan.slots, likeness=likeness, rho=plan.rho, cost=plan.cost,
-            kind="count", things=False, value=result.value, table=result.rows, ranked=plan.ranked, texts=plan.texts,
-            away=plan.away,
+            kind="best" if form.pick else "count", things=False, value=result.value, table=result.rows,
+            ranked=plan.ranked, texts=plan.texts, away=plan.away,
         )  # fmt: skip
 
     def _shares(self, things: Sequence[Plan], words: Floats) -> Iterator[Plan]:

@@ -13,7 +13,22 @@ from numpy.typing import NDArray
 from kgqa_core.datasets.derived.thesaurus import thesaurus
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import FUNCTION_WORDS
-from kgqa_core.logic.forms import BESTS, Aggregate, And, Arg, Compare, Count, Form, Greater, Join, Minus, Nth, Or
+from kgqa_core.logic.forms import (
+    BESTS,
+    Aggregate,
+    And,
+    Arg,
+    Compare,
+    CompareTo,
+    Count,
+    Form,
+    Greater,
+    Join,
+    Minus,
+    Nth,
+    Or,
+    Step,
+)
 from kgqa_core.logic.memory import Ints
 from kgqa_core.search.candidates import (
     Candidate,
@@ -25,6 +40,7 @@ from kgqa_core.search.candidates import (
     numbers_of,
     texts_of_values,
 )
+from kgqa_core.search.demands import EVERY, EXACTLY, ONLY, SAME, THAN_AVERAGE
 from kgqa_core.search.form_reading import root
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOTS
@@ -67,6 +83,13 @@ _BEFORE_VERBS = frozenset("do does did will would can could should must".split()
 _RANGES = frozenset("between up within s".split())
 SIGNS = re.compile(r"[<>≤≥=+-]")
 """Signs that compare."""
+_THAN_MENTION = re.compile(
+    rf"(?<!other )(?<!rather )\b(?P<word>than|before|after)(?: (?:the|that of|those of|in|of)(?= ))* "
+    rf"(?:(?P<slot>[{''.join(SLOTS)}])\b(?! (?:or|and) [{''.join(SLOTS)}]\b)|(?:it|him|her|them)\b(?! \w))"
+)
+"""A mention, or a word for the only one, that others are compared with: *larger than x*, *born before x*."""
+_BEFORE_AFTER = frozenset(map(root, "look looks looked looking take takes taking took named called".split()))
+_KINDS = frozenset(("kind", "sort", "category"))
 _LARGE = frozenset("most highest best last latest top max maximum more greater higher later over above after since "
                   "beyond exceeding exceeds".split())  # fmt: skip
 _SMALL = frozenset("least lowest worst first earliest min minimum less fewer fewest lower earlier under below before "
@@ -78,6 +101,9 @@ class WordIndex:
 
     def __init__(self, graph: LabelGraph, words: Sequence[set[str]]) -> None:
         self.graph = graph
+        self.kind_labels = {
+            label.lower() for n, label in enumerate(graph.labels) if label.lower() in _KINDS and not graph.is_type[n]
+        }
         self.own = [frozenset(map(root, own)) for own in words]
         self.relations: dict[str, list[int]] = {}
         for relation, roots in enumerate(self.own):
@@ -107,6 +133,10 @@ class WordIndex:
             for word in {root(word) for word in WORD.findall(text.lower())}:
                 found.setdefault(word, []).append(node)
         return {word: tuple(nodes) for word, nodes in found.items() if len(nodes) <= MOST_INSIDE}
+
+    def is_kind(self, word: str) -> bool:
+        """Whether a word that says little elsewhere is the label of a relation here: the *kind* of a creature."""
+        return not self.kind_labels.isdisjoint(singulars(word))
 
     def type_words(self, index: int) -> frozenset[str]:
         """Words that a type is called by."""
@@ -160,8 +190,10 @@ class WordCover:
                 self.away[n] = 1
             elif word in lists["counting"]:
                 self.count[n], self.weights[n] = 1, 0.5
-                self.aggregates["sum"][n] = word in lists["sums"]
-            elif word in lists["comparatives"] or self._is_comparative(n):
+                named = any(word == label.lower() for label in index.graph.labels)
+                named &= not any(index.relations.get(one) for one in roots[n + 1 : n + 2])  # `total salary`
+                self.aggregates["sum"][n] = word in lists["sums"] and not named
+            elif (word in lists["comparatives"] and not is_particle(self.words, n)) or self._is_comparative(n):
                 self.compare[n] = 1
             elif word in SLOTS:
                 self.slots[SLOTS.index(word)], self.weights[n] = n, 1.5
@@ -176,7 +208,11 @@ class WordCover:
                 whole = self.words[n + 1 : n + 2]  # `average height`, where others have a height
                 alone = any([label.lower()] == whole for label in index.graph.labels)
                 self.aggregates[how][n] = alone or not self._is_in_label(n)
-            elif all(part in idle for part in word.split()) or self.words[n : n + 2] == ["year", NUMBER]:
+            elif (
+                (all(part in idle for part in word.split()) and not index.is_kind(word))
+                or is_particle(self.words, n)
+                or (self.words[n : n + 2] == ["year", NUMBER])
+            ):
                 self.weights[n] = 0.0
             elif not (roots[n] in index.relations or roots[n] in index.kinds):
                 self.nouns[n] = is_head(self.words, word)
@@ -292,6 +328,41 @@ class WordCover:
         return {end_said(self.words, n) for n in range(len(self.words))} - {""}
 
     @cached_property
+    def compared(self) -> dict[int, str]:
+        """The mentions whose own values others are compared with, and the word before each."""
+        if self.words[:1] and self.words[0] in ("is", "are", "was", "were", "do", "does", "did", "has", "have"):
+            return {}
+        found = _THAN_MENTION.finditer(self.query.text.lower())
+        slots = {SLOTS.index(match["slot"]) if match["slot"] else 0: match["word"] for match in found
+                 if match["slot"] or len(self.query.slots) == 1}  # fmt: skip
+        return {number: word for number, word in slots.items() if number < len(self.query.slots)}
+
+    @cached_property
+    def only(self) -> bool:
+        """Whether the question asks for what has a relation to one thing only."""
+        return ONLY.search(self.query.text.lower()) is not None
+
+    @cached_property
+    def every(self) -> bool:
+        """Whether the question asks for what has a relation to all of some things."""
+        return EVERY.search(self.query.text.lower()) is not None
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether the question asks for what has exactly so many."""
+        return EXACTLY.search(self.query.text.lower()) is not None
+
+    @cached_property
+    def same(self) -> bool:
+        """Whether the question asks for what has the same as something else."""
+        return SAME.search(self.query.text.lower()) is not None
+
+    @cached_property
+    def than_average(self) -> bool:
+        """Whether the question compares with an average."""
+        return THAN_AVERAGE.search(self.query.text.lower()) is not None
+
+    @cached_property
     def by_how_much(self) -> bool:
         """Whether the question asks by how much one thing has more than another."""
         return _BY_HOW_MUCH.search(self.query.text) is not None
@@ -334,6 +405,11 @@ class WordCover:
         own = self.index.own[relation] - _BEING
         return bool(own) and own.issubset(self.roots)
 
+    def says(self, relation: Step, first: int, last: int) -> bool:
+        """Whether one of the words from `first` to before `last` names a relation."""
+        directed = self.index.graph.directed_relation(relation)
+        return bool(self.relations[directed, first:last].max(initial=0.0) > 0.5)
+
     def names(self, relation: int) -> bool:
         """Whether a word of the question names a directed relation."""
         return bool((self.relations[relation] * self.weights).max(initial=0.0) >= 0.5)
@@ -354,12 +430,14 @@ class WordCover:
             if number in self.slots:
                 cover[self.slots[number]] = 1.0
         computed = computations(one.form)
-        ranks = any(isinstance(node, (Arg, Nth, Greater)) for node in nodes)
+        ranks = any(
+            isinstance(node, (Arg, Nth, Greater)) or (isinstance(node, Aggregate) and node.best) for node in nodes
+        )
         for words, has in (
             (self.rank, ranks),
             (self.count, isinstance(one.form, Count) or "count" in computed),
             *((words, how in computed) for how, words in self.aggregates.items()),
-            (self.compare, any(isinstance(node, (Compare, Greater)) for node in nodes)),
+            (self.compare, any(isinstance(node, (Compare, CompareTo, Greater)) for node in nodes)),
             (self.away, any(isinstance(node, Minus) or is_false(node) for node in nodes)),
             (self.values_in(one.form), any(map(has_value, nodes))),
             (self.value, any(isinstance(node, Nth) for node in nodes)),
@@ -376,10 +454,15 @@ class WordCover:
         return self.share(cover), left, 0.5 * (bool(self.rank.any()) and not ranks), 0.5 * (ranks and not asked)
 
 
+def is_particle(words: Sequence[str], n: int) -> bool:
+    """Whether a word belongs to the verb before it, as in `look after`, and compares nothing."""
+    return words[n] == "after" and n > 0 and root(words[n - 1]) in _BEFORE_AFTER
+
+
 def end_said(words: Sequence[str], n: int) -> str:
     """The end of a scale that a word is for, `max` or `min`; "" for other words."""
     word = words[n]
-    if word not in _LARGE and word not in _SMALL:
+    if (word not in _LARGE and word not in _SMALL) or is_particle(words, n):
         return ""
     bound = word in ("most", "least") and n > 0 and words[n - 1] == "at"
     return "max" if (word in _LARGE) != bound else "min"

@@ -22,10 +22,11 @@ import torch
 from kgqa_core.kg.text_numbers import units
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import usualness
-from kgqa_core.logic.forms import Class, Count, Literal, Nth, Or
+from kgqa_core.logic.forms import Aggregate, Class, Count, Literal, Nth, Or
 from kgqa_core.rewriting.phrases import plural
 from kgqa_core.search.candidates import Candidate, LabelQuery, computations, nodes_of
 from kgqa_core.search.cues import cues_of
+from kgqa_core.search.demands import unmet
 from kgqa_core.search.form_reading import (
     COUNTRIES,
     FormReader,
@@ -164,6 +165,7 @@ class UnreadWords:
         """
         text, tokens = query.text, [_Token(one[0].lower(), *one.span()) for one in WORD.finditer(query.text)]
         used = [slot for number, slot in enumerate(query.slots) if number in best.slots]
+        others = self.reader.other_types(best, query)
         meant = [entity_of(slot, best.form) for slot in used if len(slot.entities) > 1]
         names = roots(
             *(name for slot in used if len(slot.entities) == 1 for name in slot.names),
@@ -186,7 +188,7 @@ class UnreadWords:
                 token.state = READ if slots.get(token.text) else LEFT
             elif token.text == NUMBER:
                 year = next(numbers, False) and before.text not in _BEFORE_NUMBERS and (
-                    before.text in _BEFORE_DATES or after in ("", *grammar)
+                    before.text in _BEFORE_DATES or before.text == "year" or after in ("", *grammar)
                 )  # fmt: skip
                 wrong = (year and not self.reader.is_dated(form)) or (
                     before.text == "in" and form.compares and not _OPEN_ENDED.match(text[token.end :])
@@ -201,6 +203,8 @@ class UnreadWords:
                 _ORDINAL.fullmatch(token.text) and root(token.text) in values  # `first officers`
             ):
                 token.state = READ
+            elif root(token.text) in others:
+                token.state = LEFT
             elif any(start <= token.start < end for start, end in idle):
                 token.state = GRAMMAR
             else:
@@ -209,7 +213,12 @@ class UnreadWords:
                 )
                 if token.state == READ and self.reader.is_loose(token.text, best, form.phrase | names):
                     token.state = LEFT
-            if token.state == LEFT and token.text not in fixed and not _is_fixed(token.text, before.text, form):
+            if (
+                token.state == LEFT
+                and token.text not in fixed
+                and root(token.text) not in others
+                and not _is_fixed(token.text, before.text, form)
+            ):
                 other = self._is_of_others(token.text, form)
                 ends = after in (*SLOTS, "", *grammar)  # no part of a compound
                 called = before.text in _DETERMINERS
@@ -221,6 +230,7 @@ class UnreadWords:
                 kind = kind and not (after == "of" and root(token.text) in relation_nouns())
                 kind = kind and not self.reader.leads_on(token.text, best)
                 kind = kind and not self.reader.is_of_other_kind(token.text, best)
+                kind = kind and not (other and token.text in self.reader.whole_labels)
                 fits = other and self.reader.is_called(token.text, best)
                 fits = fits or (kind and self.reader.fits_kind(token.text, best))
                 kind = kind and (fits or not form.counts)
@@ -237,6 +247,7 @@ class UnreadWords:
             if index not in best.types
             for word in (labels[index], plural(labels[index]))
         }  # types of which the form has nothing
+        lacking |= {token.text for token in tokens if root(token.text) in others}
         left = [n for n, token in enumerate(tokens) if token.state == LEFT and token.text not in fixed]
         doubtful = [n for n in left if not _is_fixed(tokens[n].text, tokens[n - 1].text, form)]
         named = [n for n in doubtful if text[tokens[n].start].isupper()]
@@ -253,6 +264,7 @@ class UnreadWords:
             reasons.append("according to")
         if (further := _BUT_HAS.search(text)) and not any(map(has_any, nodes_of(best.form))):
             reasons.append(further[0].strip())
+        reasons += unmet(text, best)
         words = [token for token in tokens if token.text not in fixed]
         head = next((word for word in words if word.state in (READ, LIKELY) and word.text not in grammar), None)
         rest = {root(token.text) for token in words if token is not head}
@@ -264,7 +276,7 @@ class UnreadWords:
             sum(token.state == LEFT and token.alone is apart for token in tokens) for apart in (True, False)
         )
         runs = (*reasons, *_runs(text, tokens), *([""] if unnamed else []))
-        whole = best.form.of if isinstance(best.form, Count) else best.form
+        whole = best.form.of if isinstance(best.form, (Count, Aggregate)) else best.form
         parts = whole.parts if isinstance(whole, Or) else (whole,)
         bare = all(isinstance(one, Class) for one in parts)  # answers nothing more
         lost = sum(token.state == LEFT and token.text in lacking for token in tokens)
@@ -293,6 +305,9 @@ class UnreadWords:
             return READ  # the thesaurus has it that one asks who
         if root(word) in form.labels:
             return READ
+        group = form.best.form
+        if is_superlative(word) and isinstance(group, Aggregate) and group.pick and not group.path:
+            return READ  # the group with the most members
         if is_measure(word) and (form.ranks or form.ends or (form.compares and not is_superlative(word))):
             return READ if self.reader.measures(word, form, query) else LEFT
         if _ORDINAL.fullmatch(word):
@@ -344,6 +359,14 @@ class UnreadWords:
             own = [token for token in tokens if root(token.text) == root(noun)]
             named = sum(root(noun) in self.reader.roots_of(directed)[1] for directed in best.ways)
             for token in own[max(named, 1) :] if named and root(noun) not in self.reader.types else ():
+                token.state = LEFT
+        joined = {"and", "or", "nor"} & {token.text for token in tokens}
+        for directed in {way for way in best.ways if self._is_alike(way)} if not joined else ():
+            relation = directed % self.reader.graph.relations
+            label = {root(word) for word in WORD.findall(self.reader.graph.labels[relation])} - self.reader.types
+            told = [token for token in tokens if root(token.text) in label]
+            used = sum(way % self.reader.graph.relations == relation for way in best.ways)
+            for token in told[used:]:  # `states that border states that border x`
                 token.state = LEFT
         for directed in {way for way in best.ways if best.ways.count(way) == 1 and self._is_alike(way)}:
             words = self.reader.roots_of(directed)[1] & self.reader.roots_of(self.reader.graph.inverse(directed))[1]
