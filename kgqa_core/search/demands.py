@@ -7,8 +7,8 @@ unread, which forbids a confident answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Collection, Sequence
+from typing import Any, Protocol
 
 from kgqa_core.logic.forms import Aggregate, Compare, CompareTo, Entity, Form, Greater, Join, Literal, Step
 from kgqa_core.logic.measures import measure
@@ -31,6 +31,7 @@ THAN_AVERAGE = re.compile(
     r"\bthan (?:(?:the|its|their|an|on) )?(?:average|mean|median)\b|\b(?:above|below)[- ]average\b"
 )
 """What no form says yet."""
+_COMPARATIVE = re.compile(r"\b([a-z]+er) than\b")
 _TOGETHER = re.compile(rf"\b{_SLOT} and {_SLOT} (?:put )?(?:together|combined)\b")
 
 
@@ -38,6 +39,7 @@ class Nearness(Protocol):
     """What the demands read of `search.words.WordCover`."""
 
     words: list[str]
+    index: Any
 
     def says(self, relation: Step, first: int, last: int) -> bool:
         """Whether one of the words from `first` to before `last` names a relation."""
@@ -84,9 +86,20 @@ def _meets(pattern: re.Pattern[str], form: Form) -> bool:
 _DEMANDS = (SAME, ONLY, EXACTLY, EVERY, _THAN_PRONOUN, _THAN, THAN_AVERAGE, _TOGETHER)
 
 
-def unmet(text: str, best: Candidate) -> list[str]:
-    """Words of a question that demand what a form does not have."""
-    found = ((pattern, pattern.search(text.lower())) for pattern in _DEMANDS)
+def names_comparison(text: str, label_words: Collection[str]) -> bool:
+    """Whether a relation is called by the comparative before *than*: terms that are *narrower* than another."""
+    return any(match[1] in label_words for match in _COMPARATIVE.finditer(text.lower()))
+
+
+def _asked(text: str, label_words: Collection[str]) -> list[re.Pattern[str]]:
+    """The demands of a question."""
+    than = (_THAN, _THAN_PRONOUN) if names_comparison(text, label_words) else ()
+    return [pattern for pattern in _DEMANDS if pattern not in than and pattern.search(text.lower())]
+
+
+def unmet(text: str, best: Candidate, label_words: Collection[str]) -> list[str]:
+    """Words of a question that demand what a form does not have.  label_words: of the labels of the graph."""
+    found = ((pattern, pattern.search(text.lower())) for pattern in _asked(text, label_words))
     return [_said(match[0]) for pattern, match in found if match and not _meets(pattern, best.form)]
 
 
@@ -98,7 +111,7 @@ def _said(words: str) -> str:
 
 def demanded(text: str, candidates: Sequence[Candidate], words: Nearness) -> list[list[bool]]:
     """Of each demand of a question which candidates meet it."""
-    asked = [pattern for pattern in _DEMANDS if pattern.search(text.lower())]
+    asked = _asked(text, words.index.graph.label_words)
     found = [[_meets(pattern, one.form) for one in candidates] for pattern in asked]
     if SAME in asked and "same" in words.words:  # of the relation that the noun behind it names, where one is
         at = words.words.index("same") + 1

@@ -1196,9 +1196,11 @@ class PlanSearch:
 
     def _best_groups(self, plan: Plan, measures: Sequence[tuple[int, bool]]) -> Iterator[Plan]:
         """The groups that have the most members, or the highest average or total: *the team with the best average*."""
-        words = {
-            how: own for how, own in self.words.aggregates.items() if own.any() and how in ("avg", "sum", "median")
-        }
+        told = self.words.aggregates.items()
+        words = {how: own for how, own in told if own.any() and how in ("avg", "sum", "median")}
+        summed = {word for word, own in zip(self.words.words, words.get("sum", ()), strict=False) if own}
+        if any(label.lower() in summed for label in self.graph.labels):
+            words.pop("sum", None)  # the highest *total*, which orders have
         if not (words or (plan.kind == "value" and self.query.values) or plan.texts or plan.slots):
             return
         for by in self._groupings(plan):

@@ -40,7 +40,7 @@ from kgqa_core.search.candidates import (
     numbers_of,
     texts_of_values,
 )
-from kgqa_core.search.demands import EVERY, EXACTLY, ONLY, SAME, THAN_AVERAGE
+from kgqa_core.search.demands import EVERY, EXACTLY, ONLY, SAME, THAN_AVERAGE, names_comparison
 from kgqa_core.search.form_reading import root
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOTS
@@ -190,9 +190,7 @@ class WordCover:
                 self.away[n] = 1
             elif word in lists["counting"]:
                 self.count[n], self.weights[n] = 1, 0.5
-                named = any(word == label.lower() for label in index.graph.labels)
-                named &= not any(index.relations.get(one) for one in roots[n + 1 : n + 2])  # `total salary`
-                self.aggregates["sum"][n] = word in lists["sums"] and not named
+                self.aggregates["sum"][n] = word in lists["sums"]
             elif (word in lists["comparatives"] and not is_particle(self.words, n)) or self._is_comparative(n):
                 self.compare[n] = 1
             elif word in SLOTS:
@@ -330,12 +328,14 @@ class WordCover:
     @cached_property
     def compared(self) -> dict[int, str]:
         """The mentions whose own values others are compared with, and the word before each."""
-        if self.words[:1] and self.words[0] in ("is", "are", "was", "were", "do", "does", "did", "has", "have"):
+        judges = self.words[:1] and self.words[0] in ("is", "are", "was", "were", "do", "does", "did", "has", "have")
+        if judges or self.by_how_much or names_comparison(self.query.text, self.index.graph.label_words):
             return {}
         found = _THAN_MENTION.finditer(self.query.text.lower())
         slots = {SLOTS.index(match["slot"]) if match["slot"] else 0: match["word"] for match in found
                  if match["slot"] or len(self.query.slots) == 1}  # fmt: skip
-        return {number: word for number, word in slots.items() if number < len(self.query.slots)}
+        compares = self.compare.any() or bool(self.ends_said)
+        return {number: word for number, word in slots.items() if compares and number < len(self.query.slots)}
 
     @cached_property
     def only(self) -> bool:

@@ -264,7 +264,7 @@ class UnreadWords:
             reasons.append("according to")
         if (further := _BUT_HAS.search(text)) and not any(map(has_any, nodes_of(best.form))):
             reasons.append(further[0].strip())
-        reasons += unmet(text, best)
+        reasons += unmet(text, best, self.reader.graph.label_words)
         words = [token for token in tokens if token.text not in fixed]
         head = next((word for word in words if word.state in (READ, LIKELY) and word.text not in grammar), None)
         rest = {root(token.text) for token in words if token is not head}
@@ -363,7 +363,8 @@ class UnreadWords:
         joined = {"and", "or", "nor"} & {token.text for token in tokens}
         for directed in {way for way in best.ways if self._is_alike(way)} if not joined else ():
             relation = directed % self.reader.graph.relations
-            label = {root(word) for word in WORD.findall(self.reader.graph.labels[relation])} - self.reader.types
+            words = set(WORD.findall(self.reader.graph.labels[relation].lower())) - question_words()["grammar"]
+            label = {root(word) for word in words} - self.reader.types
             told = [token for token in tokens if root(token.text) in label]
             used = sum(way % self.reader.graph.relations == relation for way in best.ways)
             for token in told[used:]:  # `states that border states that border x`
