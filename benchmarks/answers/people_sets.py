@@ -46,6 +46,11 @@ OPERATIONS = (
     "average", "share", "group", "compare", "yes/no", "where/when",
 )  # fmt: skip
 """Types of the questions of a set without forms."""
+COMPARISONS = (
+    "than x", "than average", "same as", "only", "exactly", "every", "best of each", "best group", "median",
+    "two properties", "other than",
+)  # fmt: skip
+"""Further types, which `dev7` has."""
 FREE_FIELDS = "id question answers answerable empty reason missing type style".split()
 FREE_REASONS = (*REASONS, "missing type")
 EMPTY = ([], ["0"], ["no"])
@@ -80,7 +85,7 @@ def free_faults(row: dict[str, Any]) -> list[str]:
     if list(row) != FREE_FIELDS:
         return ["its fields are " + ", ".join(row)]
     if row["answerable"]:
-        good = row["type"] in OPERATIONS and row["reason"] is row["missing"] is None
+        good = row["type"] in OPERATIONS + COMPARISONS and row["reason"] is row["missing"] is None
         good = good and row["empty"] == (row["answers"] in EMPTY) and row["answers"] == sorted(set(row["answers"]))
     else:
         good = row["type"] is None and row["answers"] == [] and not row["empty"] and row["missing"]
