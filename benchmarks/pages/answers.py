@@ -396,6 +396,7 @@ TABLES = (
     Table("people/dev4/first", "docs/auto.md", "people_dev4_first", people),
     Table("people/dev5", "docs/auto.md", "people_dev5", people),
     Table("people/dev5/first", "docs/auto.md", "people_dev5_first", people),
+    Table("people/dev6/first", "docs/auto.md", "people_dev6_first", people),
     Table("people/locked2", "docs/auto.md", "people_locked2", people),
     Table("people/locked3", "docs/auto.md", "people_locked3", people),
     Table("peers", "docs/peers.md", "peers", late("benchmarks.papers.peers", "tables")),
