@@ -10,19 +10,23 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
+from kgqa_core.linking.english import singulars
 from kgqa_core.logic.forms import Aggregate, Compare, CompareTo, Entity, Form, Greater, Join, Literal, Step
 from kgqa_core.logic.measures import measure
 from kgqa_core.search.candidates import Candidate, computations, nodes_of
+from kgqa_core.search.graph import LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOTS
 
 _SLOT = f"[{''.join(SLOTS)}]"
 SAME = re.compile(r"\b(?:the|a|his|her|their|its) same (?!time\b|thing\b)|\bsame \w+ as\b")
-ONLY = re.compile(rf"(?<!the )(?<!not )\b(?:only|exclusively|solely|nothing but)(?: [a-z]+)?(?: the)? {_SLOT}\b")
+ONLY = re.compile(rf"(?<!the )(?<!not )\b(?:only|exclusively|solely)(?: [a-z]+){{0,2}}(?: the| an?)? {_SLOT}\b")
 """What is said of one thing and of no other: *borders only x*."""
-EXACTLY = re.compile(rf"\b(?:exactly|precisely|only|just) {NUMBER}\b")
+EXACTLY = re.compile(rf"\b(?:exactly|precisely|only|just) {NUMBER}\b(?: (?P<noun>[a-z]+))?")
+_NO_EVERY = r"total|sum|average|mean|number|most|least|fewest|first|last|[a-z]{2,}est"
 EVERY = re.compile(
-    r"^\W*(?:which|what|who)\b(?!.*\b(?:total|sum|average|mean|number|most|least|fewest|of)\b)(?: \S+)+?"
-    r" (?:all|every|each)(?: of)?(?: the)? [a-z]+\W*$"
+    rf"(?!.*\b(?:{_NO_EVERY})\b)(?:\b[a-z]+ (?<!of )(?<!for )(?<!list )(?<!show )(?<!and )(?<!are )"
+    r"every(?: single| one of)?(?: of)?(?: the)? [a-z]+"
+    r"|^\W*(?:which|what|who)\b(?: \S+)+? (?<!of )(?<!are )all(?: of)?(?: the)? [a-z]+\W*$)"
 )
 """What has a relation to all of some things: *who works on all projects*."""
 _THAN_PRONOUN = re.compile(r"\bthan (?:it|him|her|them)\b(?! \w)")
@@ -63,15 +67,16 @@ def _compares(form: Form) -> bool:
     return any(isinstance(node, (CompareTo, Greater, Aggregate)) for node in nodes_of(form))
 
 
-def _meets(pattern: re.Pattern[str], form: Form) -> bool:
-    """Whether a form has the part that a pattern of the question demands."""
+def _meets(pattern: re.Pattern[str], form: Form, text: str, types: Collection[str]) -> bool:
+    """Whether a form has the part that a pattern of the question demands.  types: what things are called."""
     if pattern is SAME:
         return bool(returns(form))
     if pattern is ONLY:
         return 1.0 in _counts(form, "le")
     if pattern is EXACTLY:
+        counted = {one for match in EXACTLY.finditer(text) for one in singulars(match["noun"] or "")} & {*types}
         equal = any(isinstance(node, Join) and isinstance(node.of, Literal) for node in nodes_of(form))
-        return equal or not {*_counts(form, "ge")}.isdisjoint(_counts(form, "le"))
+        return (equal and not counted) or not {*_counts(form, "ge")}.isdisjoint(_counts(form, "le"))
     if pattern is EVERY:
         return any(limit > 1 for limit in _counts(form, "ge"))
     if pattern is _THAN_PRONOUN:
@@ -79,28 +84,33 @@ def _meets(pattern: re.Pattern[str], form: Form) -> bool:
     if pattern is _THAN:
         return _compares(form)
     if pattern is THAN_AVERAGE:
-        return any(isinstance(node, CompareTo) and isinstance(node.one, Aggregate) for node in nodes_of(form))
+        bounds = [
+            node.one for node in nodes_of(form) if isinstance(node, CompareTo) and isinstance(node.one, Aggregate)
+        ]
+        of_all = [{node for node in nodes_of(one) if isinstance(node, Entity)} for one in bounds]
+        return any(own == {node for node in nodes_of(form) if isinstance(node, Entity)} for own in of_all)
     return "sum" in computations(form)
 
 
 _DEMANDS = (SAME, ONLY, EXACTLY, EVERY, _THAN_PRONOUN, _THAN, THAN_AVERAGE, _TOGETHER)
 
 
-def names_comparison(text: str, label_words: Collection[str]) -> bool:
+def names_comparison(text: str, graph: LabelGraph) -> bool:
     """Whether a relation is called by the comparative before *than*: terms that are *narrower* than another."""
-    return any(match[1] in label_words for match in _COMPARATIVE.finditer(text.lower()))
+    return any(match[1] in graph.label_words for match in _COMPARATIVE.finditer(text.lower()))
 
 
-def _asked(text: str, label_words: Collection[str]) -> list[re.Pattern[str]]:
+def _asked(text: str, graph: LabelGraph) -> list[re.Pattern[str]]:
     """The demands of a question."""
-    than = (_THAN, _THAN_PRONOUN) if names_comparison(text, label_words) else ()
+    than = (_THAN, _THAN_PRONOUN) if names_comparison(text, graph) else ()
     return [pattern for pattern in _DEMANDS if pattern not in than and pattern.search(text.lower())]
 
 
-def unmet(text: str, best: Candidate, label_words: Collection[str]) -> list[str]:
-    """Words of a question that demand what a form does not have.  label_words: of the labels of the graph."""
-    found = ((pattern, pattern.search(text.lower())) for pattern in _asked(text, label_words))
-    return [_said(match[0]) for pattern, match in found if match and not _meets(pattern, best.form)]
+def unmet(text: str, best: Candidate, graph: LabelGraph) -> list[str]:
+    """Words of a question that demand what a form does not have."""
+    low, types = text.lower(), graph.types_by_words
+    found = ((pattern, pattern.search(low)) for pattern in _asked(text, graph))
+    return [_said(match[0]) for pattern, match in found if match and not _meets(pattern, best.form, low, types)]
 
 
 def _said(words: str) -> str:
@@ -111,8 +121,9 @@ def _said(words: str) -> str:
 
 def demanded(text: str, candidates: Sequence[Candidate], words: Nearness) -> list[list[bool]]:
     """Of each demand of a question which candidates meet it."""
-    asked = _asked(text, words.index.graph.label_words)
-    found = [[_meets(pattern, one.form) for one in candidates] for pattern in asked]
+    graph = words.index.graph
+    asked = _asked(text, graph)
+    found = [[_meets(pattern, one.form, text.lower(), graph.types_by_words) for one in candidates] for pattern in asked]
     if SAME in asked and "same" in words.words:  # of the relation that the noun behind it names, where one is
         at = words.words.index("same") + 1
         named = [any(words.says(step, at, at + 2) for step in returns(one.form)) for one in candidates]

@@ -91,6 +91,8 @@ NEIGHBOURS = 64
 """Things beside a mention at most whose own neighbours are looked at."""
 _CODES = re.compile(r"\b(?:id|code|no|nr|index|key)$")
 """Ends of labels of numbers that measure nothing."""
+FEW_MEASURES = 3
+"""Measures that an adjective has at most which says of what it is: *heavier*, not *larger*."""
 MOST_TYPES = 40
 """Types of a graph that states for each thing which it is."""
 _LYING = frozenset("located situated lies lying found based is".split())
@@ -604,6 +606,8 @@ class FormReader:
         for node in (*form.ranks, *form.compares, *form.ends):
             relation = self.graph.memory.relation_ids[node.path[-1].relation]
             labels = entry_of(self.graph, relation).labels
+            if not labels and len(known) <= FEW_MEASURES:
+                continue  # `heaviest`, of what nobody weighs
             coded = _CODES.search(self.graph.labels[relation].lower()) is not None
             sides = known.get(labels[0], frozenset()) if labels else frozenset(BESTS if not coded else ())
             ends = OF_ENDS.search(self.graph.labels[relation]) is not None

@@ -137,8 +137,17 @@ def is_measure(word: str) -> bool:
 def grammar_of(text: str) -> frozenset[str]:
     """Words of grammar in the language of a text: all words of one that is not English, for it has no lists here."""
     english, words = question_words()["grammar"], frozenset(WORD.findall(text.lower()))
-    foreign = (FUNCTION_WORDS - english) & words - question_words()["comparatives"] - question_words()["negations"]
+    foreign = (FUNCTION_WORDS - english) & words - _listed()
     return words if len(foreign) > len(english & words - _SHARED) else english
+
+
+@cache
+def _listed() -> frozenset[str]:
+    """Words of English that other lists have than that of its grammar."""
+    lists = question_words()
+    return frozenset().union(
+        *(lists[name] for name in ("comparatives", "negations", "groups", "counting", "superlatives"))
+    )
 
 
 def adjectives() -> dict[str, dict[str, frozenset[str]]]:

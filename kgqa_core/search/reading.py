@@ -81,6 +81,7 @@ _PLAINER = tuple(
         (r"wich|whitch|wihch", "which"),
         (r"head ?count", "number of people"),
         (r"of them all", "of all"),
+        (r"nothing (?:but|other than|except)", "only"),
         (r"i mean,?", ""),
         (r"brothers? (?:and|or) sisters?|sisters? (?:and|or) brothers?", "siblings"),
         (r"what did (.+?) die (?:of|from)", r"what was the cause of death of \1"),
@@ -539,7 +540,7 @@ def _plainer(text: str, graph: LabelGraph) -> str:
 
 def _companions(found: re.Match[str], graph: LabelGraph) -> str:
     """`colleagues of x` as `people with the same team as x`, where a relation is called *team*, and nothing so."""
-    words = {word for label in (*graph.labels, *graph.type_labels) for word in WORD.findall(label.lower())}
+    words = {label.lower() for label in (*graph.labels, *graph.type_labels)}
     word = (found["word"] or "colleague").lower()
     shared = next((noun for noun in _COMPANIONS[word] if noun in words), None)
     own = {word, f"{word}s"} if found["word"] else {"works", "worked", "working", "work", "colleague", "colleagues"}

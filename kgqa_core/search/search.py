@@ -49,6 +49,7 @@ from kgqa_core.search.candidates import (
     LabelQuery,
     among,
     best_of,
+    computations,
     contains,
     inside,
     kind_of,
@@ -854,7 +855,9 @@ class PlanSearch:
             for entity, key, rho in slot.entities[:3]:
                 one, own = Entity(key), np.array([entity], dtype=np.int64)
                 for relation, counted in self._measures(plan):
-                    dated = not counted and self.graph.dated[relation % self.graph.relations] > DATED
+                    own_relation = relation % self.graph.relations
+                    dated = self.graph.dated[own_relation] > DATED or self.graph.labels[own_relation].endswith(" in")
+                    dated &= not counted
                     if not (word == "than" or dated) or not len(self.graph.values(own, relation, counted)[0]):
                         continue
                     for best in self.ends:
@@ -1172,8 +1175,9 @@ class PlanSearch:
         for plan in (*plain[:AGGREGATED], *(one for one in nearest if one not in plain[:AGGREGATED])):
             measures = self._measures(plan)
             measures = [one for one in measures if not one[1]][:3] + [one for one in measures if one[1]][:3]
+            told = computations(plan.form)
             for how, words in asked.items():
-                for relation, counted in measures:
+                for relation, counted in measures if how not in told else ():
                     form = Aggregate(how, plan.form, (self.graph.step(relation),), counted=counted)
                     yield from self._aggregate(plan, form, words)
             if grouped is None:

@@ -329,7 +329,7 @@ class WordCover:
     def compared(self) -> dict[int, str]:
         """The mentions whose own values others are compared with, and the word before each."""
         judges = self.words[:1] and self.words[0] in ("is", "are", "was", "were", "do", "does", "did", "has", "have")
-        if judges or self.by_how_much or names_comparison(self.query.text, self.index.graph.label_words):
+        if judges or self.by_how_much or names_comparison(self.query.text, self.index.graph):
             return {}
         found = _THAN_MENTION.finditer(self.query.text.lower())
         slots = {SLOTS.index(match["slot"]) if match["slot"] else 0: match["word"] for match in found

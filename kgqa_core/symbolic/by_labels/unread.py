@@ -264,7 +264,7 @@ class UnreadWords:
             reasons.append("according to")
         if (further := _BUT_HAS.search(text)) and not any(map(has_any, nodes_of(best.form))):
             reasons.append(further[0].strip())
-        reasons += unmet(text, best, self.reader.graph.label_words)
+        reasons += unmet(text, best, self.reader.graph)
         words = [token for token in tokens if token.text not in fixed]
         head = next((word for word in words if word.state in (READ, LIKELY) and word.text not in grammar), None)
         rest = {root(token.text) for token in words if token is not head}
@@ -304,6 +304,8 @@ class UnreadWords:
         if word in PERSONS and ("who" in form.words or people):
             return READ  # the thesaurus has it that one asks who
         if root(word) in form.labels:
+            return READ
+        if word in ("often", "frequently") and any(node.counted for node in (*form.ranks, *form.compares)):
             return READ
         group = form.best.form
         if is_superlative(word) and isinstance(group, Aggregate) and group.pick and not group.path:
