@@ -11,11 +11,11 @@ from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 from kgqa_core.linking.english import singulars
-from kgqa_core.logic.forms import Aggregate, Compare, CompareTo, Entity, Form, Greater, Join, Literal, Step
+from kgqa_core.logic.forms import Aggregate, Compare, CompareTo, Entity, Form, Greater, Join, Literal, Minus, Step
 from kgqa_core.logic.measures import measure
 from kgqa_core.search.candidates import Candidate, computations, nodes_of
 from kgqa_core.search.graph import LabelGraph
-from kgqa_core.search.phrases import NUMBER, SLOTS
+from kgqa_core.search.phrases import NUMBER, SLOTS, has_any
 
 _SLOT = f"[{''.join(SLOTS)}]"
 SAME = re.compile(r"\b(?:the|a|his|her|their|its) same (?!time\b|thing\b)|\bsame \w+ as\b")
@@ -35,6 +35,11 @@ THAN_AVERAGE = re.compile(
     r"\bthan (?:(?:the|its|their|an|on) )?(?:average|mean|median)\b|\b(?:above|below)[- ]average\b"
 )
 """What no form says yet."""
+EXCEPT_DOERS = re.compile(
+    r"\b(?:except|excluding|other than|apart from|besides|but not)(?: for)?(?: the)? "
+    r"(?!(?:with|those|for)\b)[a-z]{3,}(?:er|or|ant|ist)s\b"
+)
+"""*All but the managers* leaves out those who are some, not those who have one."""
 _COMPARATIVE = re.compile(r"\b([a-z]+er) than\b")
 _TOGETHER = re.compile(rf"\b{_SLOT} and {_SLOT} (?:put )?(?:together|combined)\b")
 
@@ -89,10 +94,13 @@ def _meets(pattern: re.Pattern[str], form: Form, text: str, types: Collection[st
         ]
         of_all = [{node for node in nodes_of(one) if isinstance(node, Entity)} for one in bounds]
         return any(own == {node for node in nodes_of(form) if isinstance(node, Entity)} for own in of_all)
+    if pattern is EXCEPT_DOERS:
+        without = (node.without for node in nodes_of(form) if isinstance(node, Minus))
+        return not any(has_any(one) and not one.path[0].inverse for one in without)
     return "sum" in computations(form)
 
 
-_DEMANDS = (SAME, ONLY, EXACTLY, EVERY, _THAN_PRONOUN, _THAN, THAN_AVERAGE, _TOGETHER)
+_DEMANDS = (EXCEPT_DOERS, SAME, ONLY, EXACTLY, EVERY, _THAN_PRONOUN, _THAN, THAN_AVERAGE, _TOGETHER)
 
 
 def names_comparison(text: str, graph: LabelGraph) -> bool:

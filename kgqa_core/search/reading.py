@@ -105,7 +105,7 @@ _PLAINER = tuple(
             r"are not \1",
         ),
         (r"(\w+) nowhere", r"not \1"),
-        (r"(?:do|does|did)(?:n['’]?t| not) have (?:a single|any)", "have no"),
+        (r"(?:do|does|did)(?:n['’]?t| not) have (?:a single|any|an?)", "have no"),
         (r"(?:be )?able to", "can"),
         (r"(\w+est|most|least)-(\w+)", r"\1 \2"),
     )

@@ -1051,6 +1051,8 @@ class PlanSearch:
         if not minus:
             return
         negated = int(self.words.away.argmax()) if self.words.away.any() else len(words)
+        for members in self.classes:
+            yield from self._without(members)  # `departments other than x`
         behind = [one for one in self.classes if one.cover.any() and int(one.cover.argmax()) > negated]
         for group in list(groups.values()):
             for p in group:
@@ -1168,6 +1170,8 @@ class PlanSearch:
         asked = {how: words for how, words in self.words.aggregates.items() if words.any()}
         asked |= dict.fromkeys(self.ends, self.words.rank) if self.words.rank.any() else {}
         grouped = asked.pop("group", None)
+        if self.cues.kind == "number" and not asked and grouped is None and self.words.count.any():
+            asked["sum"] = self.words.count  # `how many hours were worked on x`, of measures that are named
         if "share" in asked:
             yield from self._shares(things, asked.pop("share"))
         plain = [one for one in things if not one.ranked]
@@ -1177,7 +1181,8 @@ class PlanSearch:
             measures = [one for one in measures if not one[1]][:3] + [one for one in measures if one[1]][:3]
             told = computations(plan.form)
             for how, words in asked.items():
-                for relation, counted in measures if how not in told else ():
+                summed = how == "sum" and words is self.words.count
+                for relation, counted in self._named(measures) if summed else measures if how not in told else ():
                     form = Aggregate(how, plan.form, (self.graph.step(relation),), counted=counted)
                     yield from self._aggregate(plan, form, words)
             if grouped is None:

@@ -24,7 +24,14 @@ from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import usualness
 from kgqa_core.logic.forms import Aggregate, Class, Count, Literal, Nth, Or
 from kgqa_core.rewriting.phrases import plural
-from kgqa_core.search.candidates import Candidate, LabelQuery, computations, nodes_of
+from kgqa_core.search.candidates import (
+    Candidate,
+    LabelQuery,
+    computations,
+    nodes_of,
+    numbers_of,
+    texts_of_values,
+)
 from kgqa_core.search.cues import cues_of
 from kgqa_core.search.demands import unmet
 from kgqa_core.search.form_reading import (
@@ -181,6 +188,7 @@ class UnreadWords:
         fixed = {*SLOTS, NUMBER}
         idle = [match.span() for match in idle_phrases().finditer(text.lower())]
         numbers, named_kinds = iter(_years(query)), 0
+        others_used = iter(self._unused_numbers(query, best))
         untyped, asked = is_untyped(best.form, self.reader.graph), [token.text for token in tokens]
         behind = [*(token.text for token in tokens[1:]), ""]
         for before, token, after in zip([_Token("", 0, 0), *tokens], tokens, behind, strict=False):
@@ -194,12 +202,13 @@ class UnreadWords:
                     before.text == "in" and form.compares and not _OPEN_ENDED.match(text[token.end :])
                 )
                 first = any(isinstance(node, Nth) and node.first for node in form.ranks)
-                token.state = READ if (form.valued and not wrong) or first else LEFT
+                unused = next(others_used, False)
+                token.state = READ if (form.valued and not wrong and not unused) or first else LEFT
             elif inside and token.text in _TELLING:
                 token.state = GRAMMAR
             elif token.text == "year" and after == NUMBER:
                 token.state = GRAMMAR if form.valued else LEFT
-            elif (token.text in _FIGURES and before.state == READ) or (
+            elif (token.text in _FIGURES and before.state == READ and "count" not in computations(best.form)) or (
                 _ORDINAL.fullmatch(token.text) and root(token.text) in values  # `first officers`
             ):
                 token.state = READ
@@ -290,6 +299,17 @@ class UnreadWords:
         verbs = verbs and not (reasons or unnamed or bare or cues.kind == "time" or {"do", "does", "did"} & {*asked})
         verbs = verbs and (self.reader.is_dated(form) or not form.compares)  # `weigh more than 3 kilos`
         return Unread(runs, restricting, alone, bound, likely, lost, verbs)
+
+    def _unused_numbers(self, query: LabelQuery, best: Candidate) -> list[bool]:
+        """Of each number of a text whether a form that has one of them lacks it; of none where units change numbers."""
+        used, places = texts_of_values(best.form), numbers_of(query.values)
+        texts = [
+            {v.text for v, k in zip(query.values, places, strict=True) if k == n}
+            for n in range(max(places, default=-1) + 1)
+        ]
+        known = [not own.isdisjoint(used) for own in texts]
+        plain = not any(value.unit for value in query.values)
+        return [plain and any(known) and not one for one in known]
 
     def _state(self, word: str, before: str, form: FormReading, query: LabelQuery) -> str:
         """What accounts for a word by itself and the one before it, grammar left aside."""
