@@ -91,6 +91,7 @@ NEIGHBOURS = 64
 """Things beside a mention at most whose own neighbours are looked at."""
 _CODES = re.compile(r"\b(?:id|code|no|nr|index|key)$")
 """Ends of labels of numbers that measure nothing."""
+_PLAIN_COMPARATIVES = frozenset("more less fewer higher lower highest lowest".split())
 FEW_MEASURES = 3
 """Measures that an adjective has at most which says of what it is: *heavier*, not *larger*."""
 MOST_TYPES = 40
@@ -606,7 +607,8 @@ class FormReader:
         for node in (*form.ranks, *form.compares, *form.ends):
             relation = self.graph.memory.relation_ids[node.path[-1].relation]
             labels = entry_of(self.graph, relation).labels
-            if not labels and len(known) <= FEW_MEASURES:
+            plain = word in question_words()["superlatives"] or word in _PLAIN_COMPARATIVES
+            if not labels and len(known) <= FEW_MEASURES and not plain:
                 continue  # `heaviest`, of what nobody weighs
             coded = _CODES.search(self.graph.labels[relation].lower()) is not None
             sides = known.get(labels[0], frozenset()) if labels else frozenset(BESTS if not coded else ())
