@@ -719,7 +719,10 @@ class FormReader:
         """By root, the relations whose label or nouns have it."""
         owners: dict[str, set[int]] = {}
         for relation, label in enumerate(self.graph.labels):
-            for word in roots(label, *entry_of(self.graph, relation).nouns) - _no_names():
+            heads = (noun.partition(" of ")[0].split()[-1:] for noun in entry_of(self.graph, relation).nouns)
+            for word in (
+                roots(label, *(word for head in heads for word in head)) - _no_names()
+            ):  # no films by *film genre*
                 owners.setdefault(word, set()).add(relation)
         return owners
 

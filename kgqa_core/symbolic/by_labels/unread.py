@@ -87,6 +87,7 @@ _OPEN_ENDED = re.compile(r" (?:or|and) (?:later|earlier|after|before|since|newer
 _BUT_HAS = re.compile(r"\bbut (?:(?:do|does|did) )?(?:have|has|had) (?=(?:an?|any|some) \w)", re.IGNORECASE)
 """What demands that there is something at all: *not sponsored by x but do have a sponsor*."""
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth")
+_NAMES_ONE = re.compile(r"\W*(?:what is|name|give me|tell me|find|show me) an? $", re.IGNORECASE)
 _DETERMINERS = frozenset("which what whose many all the every any".split())
 """Words before a noun for what is asked, or for a mention, which nothing tells more of where the graph has no types."""
 _PREPOSITIONS = frozenset(("in", "at", "on", "from", "for", "with", "to", "by", "under", "of"))
@@ -230,7 +231,9 @@ class UnreadWords:
             ):
                 other = self._is_of_others(token.text, form)
                 ends = after in (*SLOTS, "", *grammar)  # no part of a compound
-                called = before.text in _DETERMINERS
+                called = before.text in _DETERMINERS or (
+                    before.text in ("a", "an") and _NAMES_ONE.match(text[: token.start]) is not None
+                )
                 called |= ends and not (other or kinds().isdisjoint(singulars(token.text)))
                 kind = called and not form.typed
                 kind |= untyped and root(token.text) not in self.reader.types and is_head(asked, token.text)
