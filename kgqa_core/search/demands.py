@@ -18,7 +18,7 @@ from kgqa_core.search.graph import LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOTS, has_any
 
 _SLOT = f"[{''.join(SLOTS)}]"
-SAME = re.compile(r"\b(?:the|a|his|her|their|its) same (?!time\b|thing\b)|\bsame \w+ as\b")
+SAME = re.compile(r"\b(?:the|a|his|her|their|its) same (?!time\b|thing\b)|\bsame (?!time\b|thing\b)\w+ as\b")
 ONLY = re.compile(rf"(?<!the )(?<!not )\b(?:only|exclusively|solely)(?: [a-z]+){{0,2}}(?: the| an?)? {_SLOT}\b")
 """What is said of one thing and of no other: *borders only x*."""
 EXACTLY = re.compile(rf"\b(?:exactly|precisely|only|just) {NUMBER}\b(?: (?P<noun>[a-z]+))?")

@@ -383,6 +383,12 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("books", "which author has the highest average number of pages", "Ines Carvalho"),
         ("books", "which books are longer than Iron Meadow and Small Hours together", None),
         ("people", "who was hired before Cleo Marsh", "Ada Voss, Bram Hale"),
+        ("people", "who does not have a manager", "Ada Voss"),
+        ("people", "the tallest person of each department", None),
+        ("people", "who has the same shoe size as Bram Hale", None),
+        ("boats", "boats faster than the Heron", None),
+        ("books", "which author wrote every book", "none"),
+        ("books", "who wrote all of the books", None),
     ],
 )
 def test_what_is_asked_is_found_or_declined(

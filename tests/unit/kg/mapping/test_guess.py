@@ -129,6 +129,12 @@ def test_datatypes_are_those_that_all_values_have():
                      "count": "integer"}  # fmt: skip
 
 
+def test_cells_of_several_values_refer_to_the_rows_of_another_table():
+    beasts = "name,biome\nYak,Steppe; Tundra\nElk,Tundra\nOrca,Sea\nSeal,Sea; Tundra"
+    columns = mapping(biomes="name,climate\nSteppe,dry\nTundra,cold\nSea,wet", beasts=beasts).tables["beasts"].columns
+    assert (columns["biome"].table, columns["biome"].separator) == ("biomes", "; ")
+
+
 def test_dates_have_the_format_that_a_column_shows_or_stay_text_and_are_said_to():
     shown = "id,hired,left,at\n1,13/04/2019,03/04/2021,4.3.2020\n2,1/2/2018,05/06/2022,1.2.2020"
     columns = mapping(staff=shown).tables["staff"].columns
