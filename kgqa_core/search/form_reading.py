@@ -608,6 +608,7 @@ class FormReader:
             relation = self.graph.memory.relation_ids[node.path[-1].relation]
             labels = entry_of(self.graph, relation).labels
             plain = word in question_words()["superlatives"] or word in _PLAIN_COMPARATIVES
+            plain |= not roots(self.graph.labels[relation]).isdisjoint(asked)
             if not labels and len(known) <= FEW_MEASURES and not plain:
                 continue  # `heaviest`, of what nobody weighs
             coded = _CODES.search(self.graph.labels[relation].lower()) is not None
