@@ -34,7 +34,7 @@ _THAN = re.compile(rf"(?<!other )(?<!rather )\bthan (?:the )?{_SLOT}\b")
 THAN_AVERAGE = re.compile(
     r"\bthan (?:(?:the|its|their|an|on) )?(?:average|mean|median)\b|\b(?:above|below)[- ]average\b"
 )
-"""What no form says yet."""
+"""What all have on average, as of those that have more."""
 EXCEPT_DOERS = re.compile(
     r"\b(?:except|excluding|other than|apart from|besides|but not)(?: for)?(?: the)? "
     r"(?!(?:with|those|for)\b)[a-z]{3,}(?:er|or|ant|ist)s\b"

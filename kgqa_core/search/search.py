@@ -896,7 +896,7 @@ class PlanSearch:
         if not (self.words.only or self.words.every) or plan.last < 0 or not plan.things or len(plan.nodes) > LARGE:
             return
         back = self.graph.inverse(plan.last)
-        source, _ = self.graph.memory.hop(
+        source, reached = self.graph.memory.hop(
             plan.nodes, back % self.graph.relations, backward=back >= self.graph.relations
         )
         counts, steps = np.bincount(source, minlength=len(plan.nodes)), (self.graph.step(back),)
@@ -904,10 +904,10 @@ class PlanSearch:
             form = _both(plan.form, Compare("le", steps, ONE, counted=True))
             yield self._extended(plan, form, plan.nodes[counts == 1], plan.cover)
         for members, (index, _) in zip(self.classes, self.query.types, strict=True) if self.words.every else ():
-            size = len(members.nodes)
-            if plan.chain == -1 and size > 1 and index == self.graph.end_type(back) and len(plan.relations) == 1:
-                every = Literal(str(size), f"{XSD}decimal")
-                form = _both(plan.form, Compare("ge", steps, every, counted=True))
+            size, every = len(members.nodes), index == self.graph.end_type(back) and inside(reached, members.nodes)
+            if every and plan.chain == -1 and size > 1 and len(plan.relations) == 1:
+                all_of_them = Literal(str(size), f"{XSD}decimal")
+                form = _both(plan.form, Compare("ge", steps, all_of_them, counted=True))
                 yield self._extended(plan, form, plan.nodes[counts >= size], plan.cover, cost=-0.05)
 
     @cached_property
