@@ -2,8 +2,8 @@
 
     python -m benchmarks.answers.ablation [--only VARIANT …] [--json benchmarks/results/ablation.json]
 
-The packaged head start answers `people/dev` over Atlas and `people/dev5` at once; VARIANTS says what of the
-search is left out.  What is in the file and of the same commit is kept, so that variants may be run one by one.
+The packaged head start answers `people/dev` over Atlas, `people/dev5` and `people/dev7` at once; VARIANTS says what of
+the search is left out.  What is in the file and of the same commit is kept, so that variants may be run one by one.
 Nothing is fitted again for a variant, neither the scorer nor its calibration.  KGQA_HOME is where
 the graph is built.  Figures: those of benchmarks/answers/people.py.
 """
@@ -33,11 +33,25 @@ FIELDS = (*CONDITIONS, "benchmark", "variants/*/...")
 """What the result file holds (benchmarks/results_file.py)."""
 SEED = 7
 GRAPHS = PEOPLE / "dev5" / "graphs"
+DEV7 = {
+    "league": ("dev2/graphs/league", "league.ttl"),
+    "hospital": ("dev4/graphs/hospital", "wards.csv", "doctors.csv", "patients.csv", "visits.csv", "treatments.csv"),
+    "housing": ("dev5/graphs/housing", "housing.xlsx"),
+    "bestiary": ("dev6/graphs/bestiary", "creatures.csv", "biomes.csv"),
+}
+"""Folder and files of each graph of people/dev7."""
+
+
+def _files(folder: str, *names: str) -> str:
+    return ",".join(str(PEOPLE / folder / name) for name in names)
+
+
 SETS: Mapping[str, Sequence[tuple[str, str, str]]] = {
     "people/dev, Atlas": (("dev", "atlas", "bundled:atlas"),),
     "people/dev5": tuple(
         ("dev5", path.parent.name, str(path)) for path in sorted(GRAPHS.glob("*/*")) if path.suffix != ".md"
     ),
+    "people/dev7": tuple(("dev7", graph, _files(*files)) for graph, files in DEV7.items()),
 }
 """The questions and their graphs, as set, graph and source."""
 SHOWN = ("exact", "wrongly_declined", "declined_of_unanswerable", "wrong_above")
@@ -67,6 +81,10 @@ VARIANTS: Mapping[str, Callable[[], Patches]] = {
     "words that a form explains do not count in the search": lambda: _constants(COVERAGE=0.0),
     "no word is found unread": lambda: [mock.patch.object(LabelParser, "unread", lambda *_: Unread())],
     "without empty results": _without_empty,
+    "no comparison with things or averages, no only and every, no best groups": lambda: [
+        mock.patch.object(search.PlanSearch, name, lambda *_: iter(()))
+        for name in ("_compared_with", "_only", "_best_groups")
+    ],
 }
 """What is left out, by what it is called."""
 
