@@ -1040,7 +1040,7 @@ class PlanSearch:
                     both = p.nodes[among(p.nodes, q.nodes)]
                     if len(both) and (len(both) < len(p.nodes) or len(both) < len(q.nodes)) or same and len(both):
                         yield self._joined(_both(p.form, q.form), both, p, q, "intersect")
-                    elif not len(both) and max(i, j) < EMPTIES and self._alike(p, q):
+                    elif not len(both) and max(i, j) < EMPTIES and self._alike(p, q) and self._may_meet(p, q):
                         yield self._joined(_both(p.form, q.form), NONE, p, q, "intersect")
                     unlike = max(i, j) < OTHERWISE and len(p.nodes) and self._alike(p, q, known=True)
                     united = union and self._alternative(p, q) and (same or unlike)
@@ -1106,6 +1106,11 @@ class PlanSearch:
         """Whether two plans find things of a kind; known: and not only may."""
         ends = [self.graph.end_type(plan.last) if plan.last >= 0 else -1 for plan in (p, q)]
         return (ends[0] == ends[1] and not (known and ends[0] < 0)) or (min(ends) < 0 and not known)
+
+    def _may_meet(self, p: Plan, q: Plan) -> bool:
+        """Whether something may be in two sets: not what has a type in one, and what has none in the other."""
+        some, others = (bool(self.graph.typed(one.nodes[:20]).any()) for one in (p, q))
+        return some == others
 
     def _taken(self, p: Plan, q: Plan, empty: bool) -> Iterator[Plan]:
         left = p.nodes[~among(p.nodes, q.nodes)]

@@ -474,7 +474,8 @@ class AutoSolver:
         at all, of no usual English."""
         words, own = WORD.findall(query.text), self.graph.label_words
         if grammar_of(query.text) is question_words()["grammar"] and any(map(str.islower, words[1:])):
-            known = " ".join([*question.topic_keys, *(name for slot in query.slots for name in slot.names)]).lower()
+            named = (name for slot in query.slots for name in (*slot.names, slot.mention))
+            known = " ".join([*question.topic_keys, *named]).lower()
             runs = [
                 run for run in CAPITALS.findall(question.text)
                 if len(run) > 1 and run.lower() not in self.graph.texts
