@@ -1187,6 +1187,8 @@ class PlanSearch:
             told = computations(plan.form)
             for how, words in asked.items():
                 summed = how == "sum" and words is self.words.count
+                if summed and not self._is_told(plan):
+                    continue
                 for relation, counted in self._named(measures) if summed else measures if how not in told else ():
                     form = Aggregate(how, plan.form, (self.graph.step(relation),), counted=counted)
                     yield from self._aggregate(plan, form, words)
@@ -1207,6 +1209,12 @@ class PlanSearch:
             for relation, counted in measures:
                 form = Aggregate("values", plan.form, (self.graph.step(relation),), counted=counted)
                 yield from self._aggregate(plan, form, grouped)
+
+    def _is_told(self, plan: Plan) -> bool:
+        """Whether the question says what a set is of, or it is of records, which no question names."""
+        end = self.graph.end_type(plan.last) if plan.last >= 0 else -1
+        parts = plan.form.parts if isinstance(plan.form, And) else (plan.form,)
+        return end in self.wanted or self.graph.is_nameless(end) or any(isinstance(one, Class) for one in parts)
 
     def _best_groups(self, plan: Plan, measures: Sequence[tuple[int, bool]]) -> Iterator[Plan]:
         """The groups that have the most members, or the highest average or total: *the team with the best average*."""
