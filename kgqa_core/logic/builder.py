@@ -302,10 +302,9 @@ def counted_compare(builder: QueryBuilder, form: Compare, within: str | None) ->
 
 def compare_to(builder: QueryBuilder, form: CompareTo, one: str, within: str | None) -> RankedTable:
     """What has a value that compares so with the best of `one`, of the same dimension."""
-    aggregate = "max" if form.op in ("gt", "ge") else "min"
     pairs, own = (builder.pairs(start, form.path) for start in (within or _starts(builder, form.path), one))
     values, own_values = (values_of(builder, table, form.counted) for table in (pairs, own))
-    bounds = builder.table(f"SELECT dim, {aggregate}(x) AS x FROM {own_values} GROUP BY dim")
+    bounds = builder.table(f"SELECT dim, {form.best}(x) AS x FROM {own_values} GROUP BY dim")
     test = f"JOIN {bounds} b ON b.dim = v.dim WHERE v.x {_SIGNS[form.op]} b.x"
     compared = builder.table(f"SELECT DISTINCT v.id, v.dim, v.x FROM {own_values} v JOIN {bounds} b USING (dim, x)")
 

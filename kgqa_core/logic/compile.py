@@ -120,7 +120,7 @@ def _share(build: _Compiler, form: forms.Share, proof: bool) -> str:
 def _aggregate(build: _Compiler, form: forms.Aggregate, proof: bool) -> str:
     """The values of members; the dimension of a text or an entity is empty."""
     builder, inner, path = build.builder, build.set(form.of, None), form.path or form.by
-    ways = form.how in ("sum", "avg", "median") and not form.counted
+    ways = form.how in forms.EVERY_WAY and not form.counted
     pairs = builder.pairs(inner.name, path, "ALL" if ways else "DISTINCT")
     values = f"(SELECT *, '' AS dim, 0 AS x FROM {pairs})"
     if form.counted or form.how in (*forms.REDUCTIONS, *forms.BEST_MEMBERS):

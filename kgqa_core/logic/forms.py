@@ -49,6 +49,8 @@ BESTS = ("max", "min")
 OPS = ("lt", "le", "gt", "ge")
 ARITHMETIC = ("sum", "avg", "median", "range")
 """Aggregates that compute with numbers, which dates are none of."""
+EVERY_WAY = ("sum", "avg", "median")
+"""Aggregates that count a value once for each way that leads to it."""
 REDUCTIONS = (*ARITHMETIC, *BESTS)
 BEST_MEMBERS = ("argmax", "argmin")
 """Aggregates by group that denote members."""

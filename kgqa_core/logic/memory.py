@@ -112,7 +112,7 @@ class MemoryGraph:
 
     def aggregate(self, members: Ints, form: forms.Aggregate) -> Result:
         """What a form computes of the values of `members`, as it says it of its own."""
-        every_way = form.how in ("sum", "avg", "median") and not form.counted
+        every_way = form.how in forms.EVERY_WAY and not form.counted
         source, node = self.pairs(members, form.path or form.by, every_way=every_way)
         if form.counted:
             source, counts = np.unique(source, return_counts=True)
@@ -288,7 +288,7 @@ class MemoryGraph:
             bounded = with_bounds(form, self.execute)
             return self.nodes(bounded) if isinstance(bounded, forms.Compare) else NONE
         _, dims, x = self._of(self.nodes(form.one), form.path, form.counted)
-        pick, found = np.max if form.op in ("gt", "ge") else np.min, [NONE]
+        pick, found = np.max if form.best == "max" else np.min, [NONE]
         for dim in np.unique(dims):
             bound = pick(x[dims == dim])
             if form.counted:

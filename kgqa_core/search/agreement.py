@@ -36,7 +36,7 @@ from kgqa_core.logic.forms import (
 from kgqa_core.rewriting.phrases import phrase
 from kgqa_core.search.candidates import Candidate, LabelQuery, nodes_of, slots_of
 from kgqa_core.search.cues import ASKS_FOR_THING
-from kgqa_core.search.demands import demanded, returns
+from kgqa_core.search.demands import SAME, demanded, returns
 from kgqa_core.search.form_reading import root, roots
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import DATED, has_any
@@ -130,7 +130,7 @@ class GrammarAgreement:
         """
         told = [
             [one for one in self._directions(candidate.form, query, words) if self.directed[one[0]] or not one[1]]
-            if not (words.same and returns(candidate.form)) else []
+            if not (words.asks(SAME) and returns(candidate.form)) else []
             for candidate in candidates
         ]  # fmt: skip
         right = {(relation, key) for signs in told for relation, key, sign in signs if sign > 0}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 from kgqa_core.linking.english import singulars
@@ -15,11 +16,10 @@ from kgqa_core.logic.forms import Aggregate, Compare, CompareTo, Entity, Form, G
 from kgqa_core.logic.measures import measure
 from kgqa_core.search.candidates import Candidate, computations, nodes_of
 from kgqa_core.search.graph import LabelGraph
-from kgqa_core.search.phrases import NUMBER, SLOTS, has_any
+from kgqa_core.search.phrases import NUMBER, SLOT, SLOTS, has_any
 
-_SLOT = f"[{''.join(SLOTS)}]"
 SAME = re.compile(r"\b(?:the|a|his|her|their|its) same (?!time\b|thing\b)|\bsame (?!time\b|thing\b)\w+ as\b")
-ONLY = re.compile(rf"(?<!the )(?<!not )\b(?:only|exclusively|solely)(?: [a-z]+){{0,2}}(?: the| an?)? {_SLOT}\b")
+ONLY = re.compile(rf"(?<!the )(?<!not )\b(?:only|exclusively|solely)(?: [a-z]+){{0,2}}(?: the| an?)? {SLOT}\b")
 """What is said of one thing and of no other: *borders only x*."""
 EXACTLY = re.compile(rf"\b(?:exactly|precisely|only|just) {NUMBER}\b(?: (?P<noun>[a-z]+))?")
 _NO_EVERY = r"total|sum|average|mean|number|most|least|fewest|first|last|[a-z]{2,}est"
@@ -30,7 +30,7 @@ EVERY = re.compile(
 )
 """What has a relation to all of some things: *who works on all projects*."""
 _THAN_PRONOUN = re.compile(r"\bthan (?:it|him|her|them)\b(?! \w)")
-_THAN = re.compile(rf"(?<!other )(?<!rather )\bthan (?:the )?{_SLOT}\b")
+_THAN = re.compile(rf"(?<!other )(?<!rather )\bthan (?:the )?{SLOT}\b")
 THAN_AVERAGE = re.compile(
     r"\bthan (?:(?:the|its|their|an|on) )?(?:average|mean|median)\b|\b(?:above|below)[- ]average\b"
 )
@@ -41,7 +41,7 @@ EXCEPT_DOERS = re.compile(
 )
 """*All but the managers* leaves out those who are some, not those who have one."""
 _COMPARATIVE = re.compile(r"\b([a-z]+er) than\b")
-_TOGETHER = re.compile(rf"\b{_SLOT} and {_SLOT} (?:put )?(?:together|combined)\b")
+_TOGETHER = re.compile(rf"\b{SLOT} and {SLOT} (?:put )?(?:together|combined)\b")
 
 
 class Nearness(Protocol):
@@ -108,10 +108,17 @@ def names_comparison(text: str, graph: LabelGraph) -> bool:
     return any(match[1] in graph.label_words for match in _COMPARATIVE.finditer(text.lower()))
 
 
+@lru_cache(maxsize=1024)
+def demands_of(text: str) -> tuple[re.Pattern[str], ...]:
+    """The patterns of demands that a question has."""
+    low = text.lower()
+    return tuple(pattern for pattern in _DEMANDS if pattern.search(low))
+
+
 def _asked(text: str, graph: LabelGraph) -> list[re.Pattern[str]]:
     """The demands of a question."""
     than = (_THAN, _THAN_PRONOUN) if names_comparison(text, graph) else ()
-    return [pattern for pattern in _DEMANDS if pattern not in than and pattern.search(text.lower())]
+    return [pattern for pattern in demands_of(text) if pattern not in than]
 
 
 def unmet(text: str, best: Candidate, graph: LabelGraph) -> list[str]:

@@ -25,6 +25,8 @@ from kgqa_core.search.question_words import adjectives, entry_of
 
 SLOTS = ("x", "y", "z", "w")
 """Words that stand for the mentions of a question, in the order of its text."""
+SLOT = f"[{''.join(SLOTS)}]"
+"""Pattern of such a word."""
 NUMBER = "n"
 """Word that stands for a number or date of a question."""
 _PREPOSITIONS = ("in", "of", "at", "for", "to", "from", "on", "with", "by")

@@ -20,7 +20,7 @@ from kgqa_core.metrics.normalise import is_cjk
 from kgqa_core.rewriting.phrases import plural
 from kgqa_core.search.candidates import LabelQuery, Slot
 from kgqa_core.search.graph import LONGEST_TYPE, WORD, LabelGraph
-from kgqa_core.search.phrases import NUMBER, SLOTS, OwnWords
+from kgqa_core.search.phrases import NUMBER, SLOT, SLOTS, OwnWords
 from kgqa_core.search.question_reader import MarkedMention, mark_mentions, ordinal_in
 from kgqa_core.search.question_words import PERSONS, individuals, is_mutual, question_words
 from kgqa_core.types import Question
@@ -131,10 +131,10 @@ _COMPANIONS = {
     "compatriot": ("nationality", "country", "citizenship"),
 }  # fmt: skip
 """Words for those who have something in common, with what it may be called."""
-_SLOT, _COMPANY = f"[{''.join(SLOTS)}]", "|".join(sorted(_COMPANIONS, key=len, reverse=True))
+_COMPANY = "|".join(sorted(_COMPANIONS, key=len, reverse=True))
 _COMPANION = re.compile(
-    rf"(?:\b(?P<owner>{_SLOT}) *['’]s? *)?\b(?P<word>{_COMPANY})s?\b(?P<of> of)?"
-    rf"|\b(?P<works>work(?:s|ed|ing)? (?:together |alongside )?(?:with|alongside))(?= +{_SLOT}\b)",
+    rf"(?:\b(?P<owner>{SLOT}) *['’]s? *)?\b(?P<word>{_COMPANY})s?\b(?P<of> of)?"
+    rf"|\b(?P<works>work(?:s|ed|ing)? (?:together |alongside )?(?:with|alongside))(?= +{SLOT}\b)",
     re.IGNORECASE,
 )
 _KIN_PLURALS = {plural(kin): kin for kin in _KIN} | {
@@ -144,7 +144,7 @@ _KIN_PLURALS = {plural(kin): kin for kin in _KIN} | {
 }  # fmt: skip
 _KINS = "|".join(sorted((*_KIN, *_KIN_PLURALS), key=len, reverse=True)).replace(" ", "[ -]")
 _UNDER = re.compile(
-    rf"\b(?:is|are|works?|working|placed) (?:directly )?(?:under|below|beneath)(?= +{_SLOT}\b)", re.IGNORECASE
+    rf"\b(?:is|are|works?|working|placed) (?:directly )?(?:under|below|beneath)(?= +{SLOT}\b)", re.IGNORECASE
 )
 _BOSSES = frozenset("manager managers boss supervisor supervised reports report superior".split())
 _SHARES = re.compile(r"\b(?:shares?|sharing) (?:an?|the|his|her|their|its) (\w+) with\b", re.IGNORECASE)

@@ -57,6 +57,7 @@ from kgqa_core.search.candidates import (
     types_in_form,
 )
 from kgqa_core.search.cues import cues_of
+from kgqa_core.search.demands import EVERY, EXACTLY, ONLY, SAME, THAN_AVERAGE
 from kgqa_core.search.form_reading import deeds, root
 from kgqa_core.search.graph import PURE, WORD, LabelGraph
 from kgqa_core.search.phrases import DATED, NUMBER, RelationWords
@@ -497,7 +498,7 @@ class PlanSearch:
     def _follow(self, beam: list[Plan]) -> Iterator[Plan]:
         graph, rows = self.graph, []
         for plan in beam:
-            same = plan.chain == 1 and self.words.same  # who has the same salary as somebody
+            same = plan.chain == 1 and self.words.asks(SAME)  # who has the same salary as somebody
             if not len(plan.nodes) or (plan.relations and not (plan.things or same)):
                 continue
             if plan.chain - plan.records >= self.owner.hops or len(plan.relations) >= 4 or len(plan.nodes) > LARGE:
@@ -624,7 +625,7 @@ class PlanSearch:
         if then != self.graph.inverse(last):
             return False
         to_value = last < self.graph.relations and not self.graph.to_entities(last)
-        return plan.chain < 0 or (to_value and not self.words.same)
+        return plan.chain < 0 or (to_value and not self.words.asks(SAME))
 
     def _narrow(self, plan: Plan) -> Iterator[Plan]:
         classes = [*zip(self.classes, (index for index, _ in self.query.types), strict=True), *self.persons]
@@ -817,7 +818,7 @@ class PlanSearch:
             own_unit = literal if counted else self.graph.in_unit(literal, relation)
             if own_unit is None or (counted and years & {number[place]}):
                 continue
-            if counted and self.words.exact:
+            if counted and self.words.asks(EXACTLY):
                 both = [self._fulfil(op, own_unit, nodes, source, reached, counted) for op in ("ge", "le")]
                 if both[0] is not None and both[1] is not None:
                     bounds = (Compare(op, steps, own_unit, counted) for op in ("ge", "le"))
@@ -845,7 +846,7 @@ class PlanSearch:
         """Members that have more or less of something than a mention has: *larger than x*."""
         if not plan.things or plan.chain == 0 or len(plan.nodes) > LARGE:
             return
-        if self.words.than_average and plan.kind != "value":
+        if self.words.asks(THAN_AVERAGE) and plan.kind != "value":
             yield from self._beyond_average(plan)
         for number, word in self.words.compared.items():
             slot = self.query.slots[number]
@@ -893,17 +894,22 @@ class PlanSearch:
     def _only(self, plan: Plan) -> Iterator[Plan]:
         """Members that a relation leads nowhere else from than to what was found, and those that it leads to all of a
         type from: *border only x*, *work on all projects*."""
-        if not (self.words.only or self.words.every) or plan.last < 0 or not plan.things or len(plan.nodes) > LARGE:
+        if (
+            not (self.words.asks(ONLY) or self.words.asks(EVERY))
+            or plan.last < 0
+            or not plan.things
+            or len(plan.nodes) > LARGE
+        ):
             return
         back = self.graph.inverse(plan.last)
         source, reached = self.graph.memory.hop(
             plan.nodes, back % self.graph.relations, backward=back >= self.graph.relations
         )
         counts, steps = np.bincount(source, minlength=len(plan.nodes)), (self.graph.step(back),)
-        if self.words.only and plan.chain == 1:
+        if self.words.asks(ONLY) and plan.chain == 1:
             form = _both(plan.form, Compare("le", steps, ONE, counted=True))
             yield self._extended(plan, form, plan.nodes[counts == 1], plan.cover)
-        for members, (index, _) in zip(self.classes, self.query.types, strict=True) if self.words.every else ():
+        for members, (index, _) in zip(self.classes, self.query.types, strict=True) if self.words.asks(EVERY) else ():
             size, every = len(members.nodes), index == self.graph.end_type(back) and inside(reached, members.nodes)
             if every and plan.chain == -1 and size > 1 and len(plan.relations) == 1:
                 all_of_them = Literal(str(size), f"{XSD}decimal")

@@ -40,10 +40,10 @@ from kgqa_core.search.candidates import (
     numbers_of,
     texts_of_values,
 )
-from kgqa_core.search.demands import EVERY, EXACTLY, ONLY, SAME, THAN_AVERAGE, names_comparison
+from kgqa_core.search.demands import demands_of, names_comparison
 from kgqa_core.search.form_reading import root
 from kgqa_core.search.graph import WORD, LabelGraph
-from kgqa_core.search.phrases import NUMBER, SLOTS
+from kgqa_core.search.phrases import NUMBER, SLOT, SLOTS
 from kgqa_core.search.question_words import (
     AGGREGATES,
     MONIES,
@@ -85,7 +85,7 @@ SIGNS = re.compile(r"[<>≤≥=+-]")
 """Signs that compare."""
 _THAN_MENTION = re.compile(
     rf"(?<!other )(?<!rather )\b(?P<word>than|before|after)(?: (?:the|that of|those of|in|of)(?= ))* "
-    rf"(?:(?P<slot>[{''.join(SLOTS)}])\b(?! (?:or|and) [{''.join(SLOTS)}]\b)|(?:it|him|her|them)\b(?! \w))"
+    rf"(?:(?P<slot>{SLOT})\b(?! (?:or|and) {SLOT}\b)|(?:it|him|her|them)\b(?! \w))"
 )
 """A mention, or a word for the only one, that others are compared with: *larger than x*, *born before x*."""
 _BEFORE_AFTER = frozenset(map(root, "look looks looked looking take takes taking took named called".split()))
@@ -337,30 +337,9 @@ class WordCover:
         compares = self.compare.any() or bool(self.ends_said)
         return {number: word for number, word in slots.items() if compares and number < len(self.query.slots)}
 
-    @cached_property
-    def only(self) -> bool:
-        """Whether the question asks for what has a relation to one thing only."""
-        return ONLY.search(self.query.text.lower()) is not None
-
-    @cached_property
-    def every(self) -> bool:
-        """Whether the question asks for what has a relation to all of some things."""
-        return EVERY.search(self.query.text.lower()) is not None
-
-    @cached_property
-    def exact(self) -> bool:
-        """Whether the question asks for what has exactly so many."""
-        return EXACTLY.search(self.query.text.lower()) is not None
-
-    @cached_property
-    def same(self) -> bool:
-        """Whether the question asks for what has the same as something else."""
-        return SAME.search(self.query.text.lower()) is not None
-
-    @cached_property
-    def than_average(self) -> bool:
-        """Whether the question compares with an average."""
-        return THAN_AVERAGE.search(self.query.text.lower()) is not None
+    def asks(self, demand: re.Pattern[str]) -> bool:
+        """Whether the question has one of the demands of `search.demands`."""
+        return demand in demands_of(self.query.text)
 
     @cached_property
     def by_how_much(self) -> bool:
