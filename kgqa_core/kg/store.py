@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,9 @@ SCHEMA_VERSION = 2
 
 FILE = "kg.duckdb"
 _FEW = 100
-"""Ids that are looked up as a parameter of the query, for a table that is registered costs more."""
-_MOST_KNOWN, _MOST_ROWS = 4096, 1000
-"""Queries whose rows are kept, and rows of one."""
+"""Rows that are given to a query as its parameters, for a table that is registered costs more."""
+_MOST_KNOWN, _MOST_ROWS, _MOST_TEXTS = 4096, 1000, 50_000
+"""Queries whose rows are kept, rows of one, and ids whose names and keys are kept."""
 
 READING = f"{VOLATILE}/reading.json"
 """What a build counted while it read, beside its graph."""
@@ -98,7 +98,9 @@ class KgStore(Closing):
             key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta").fetchall()
         }
         self.languages: tuple[str, ...] = tuple(self.meta.get("languages", ("en", "")))
-        self._known: dict[tuple[str, tuple[int, ...]], list[tuple[Any, ...]]] = {}
+        self._known: dict[tuple[object, ...], list[tuple[Any, ...]]] = {}
+        self._names: dict[int, str] = {}
+        self._keys: dict[int, str] = {}
 
     @property
     def connection(self) -> duckdb.DuckDBPyConnection:
@@ -172,10 +174,15 @@ class KgStore(Closing):
 
         languages: in order of preference, by default the graph's; what comes after them is as `names.language_order`.
         """
+        if languages is None:
+            return self._kept(self._names, ids, lambda new: self._find_names(new, None))
+        return self._find_names(ids, languages)
+
+    def _find_names(self, ids: Iterable[int], languages: Sequence[str] | None) -> dict[int, str]:
         wanted = self._frame(ids)
         if not wanted.height:
             return {}
-        rows = self._query(
+        rows = self._rows(
             f"""
             SELECT e.id, e.key, e.kind = 'literal', best.label FROM wanted w JOIN entities e USING (id)
             LEFT JOIN (SELECT l.id, arg_min(l.label, ({self._language_rank("l.lang", languages)}, l.lang)) AS label
@@ -216,8 +223,8 @@ class KgStore(Closing):
 
     def entity_keys(self, ids: Iterable[int]) -> dict[int, str]:
         """The key of each entity or literal."""
-        wanted = self._frame(ids)
-        return dict(self._query("SELECT id, key FROM wanted JOIN entities USING (id) ORDER BY id", wanted))
+        sql = "SELECT id, key FROM wanted JOIN entities USING (id) ORDER BY id"
+        return self._kept(self._keys, ids, lambda new: dict(self._rows(sql, self._frame(new))))
 
     def entity_ids(self, keys: Iterable[str]) -> dict[str, int]:
         """The id of each of these keys that an entity of the graph has, in order of id."""
@@ -341,20 +348,47 @@ class KgStore(Closing):
         return texts
 
     def _query(self, sql: str, wanted: pl.DataFrame | None = None) -> list[tuple[Any, ...]]:
-        """Rows of a query, which are kept where it is about few ids or none."""
-        if wanted is None or (wanted.columns == ["id"] and wanted.height <= _FEW):
-            ids = () if wanted is None else tuple(wanted["id"].to_list())
-            if (known := self._known.get((sql, ids))) is not None:
-                return known
-            given = sql if wanted is None else f"WITH wanted AS (SELECT unnest($1::BIGINT[]) AS id) {sql}"
-            rows = self.connection.execute(given, None if wanted is None else [ids]).fetchall()
-            if len(rows) <= _MOST_ROWS:
-                if len(self._known) >= _MOST_KNOWN:
-                    self._known.clear()
-                self._known[sql, ids] = rows
-            return rows
-        with registered(self.connection, wanted=wanted):
+        """Rows of a query, which are kept where it is about few things or none."""
+        if wanted is not None and wanted.height > _FEW:
+            return self._rows(sql, wanted)
+        asked = (sql, *(() if wanted is None else wanted.rows()))
+        if (known := self._known.get(asked)) is not None:
+            return known
+        rows = self._rows(sql, wanted)
+        if len(rows) <= _MOST_ROWS:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[asked] = rows
+        return rows
+
+    def _rows(self, sql: str, wanted: pl.DataFrame | None) -> list[tuple[Any, ...]]:
+        if wanted is None:
             return self.connection.execute(sql).fetchall()
+        if wanted.height > _FEW:
+            with registered(self.connection, wanted=wanted):
+                return self.connection.execute(sql).fetchall()
+        given = ", ".join(
+            f"unnest(${n}::{'BIGINT' if kind == pl.Int64 else 'VARCHAR'}[]) AS {name}"
+            for n, (name, kind) in enumerate(wanted.schema.items(), 1)
+        )
+        lists = [column.to_list() for column in wanted]
+        return self.connection.execute(f"WITH wanted AS (SELECT {given}) {sql}", lists).fetchall()
+
+    @staticmethod
+    def _kept(
+        known: dict[int, str], ids: Iterable[int], find: Callable[[list[int]], dict[int, str]]
+    ) -> dict[int, str]:
+        """What is known of ids, ascending, and what is found of the others; threads share what is known."""
+        wanted = sorted(set(map(int, ids)))
+        found = {i: text for i in wanted if (text := known.get(i)) is not None}
+        if new := [i for i in wanted if i not in found]:
+            own = find(new)
+            if len(own) <= _MOST_TEXTS:
+                if len(known) + len(own) > _MOST_TEXTS:
+                    known.clear()
+                known.update(own)
+            found |= own
+        return {i: found[i] for i in wanted if i in found}
 
     @staticmethod
     def _frame(ids: Iterable[int]) -> pl.DataFrame:

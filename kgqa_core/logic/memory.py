@@ -187,7 +187,7 @@ class MemoryGraph:
         results = []
         for index in (self._forward, self._backward):
             first, last = np.searchsorted(index, [node * self.relations, (node + 1) * self.relations])
-            results.append(np.unique(index[first:last]) - node * self.relations)
+            results.append(once(index[first:last]) - node * self.relations)
         return results[0], results[1]
 
     def around_all(self, nodes: Ints) -> tuple[Ints, Ints]:
@@ -209,7 +209,7 @@ class MemoryGraph:
     def back(self, nodes: Ints, path: Steps) -> Ints:
         """What the path leads from to any of `nodes`, ascending."""
         for step in reversed(path):
-            nodes = np.unique(self.hop(nodes, self._relation(step.relation), backward=not step.inverse)[1])
+            nodes = once(self.hop(nodes, self._relation(step.relation), backward=not step.inverse)[1])
         return nodes
 
     def pairs(self, nodes: Ints, path: Steps, *, every_way: bool = False) -> tuple[Ints, Ints]:
@@ -219,7 +219,7 @@ class MemoryGraph:
             index, reached = self.hop(reached, self._relation(step.relation), backward=step.inverse)
             source = source[index]
             if len(index) and not every_way:
-                each = np.unique(source * self.entities + reached)
+                each = once(source * self.entities + reached)
                 source, reached = each // self.entities, each % self.entities
         return source, reached
 
@@ -360,10 +360,18 @@ def joined_ranges(starts: Ints, lengths: Ints) -> Ints:
     return np.asarray(np.repeat(shifts, lengths) + np.arange(int(lengths.sum())), dtype=np.int64)
 
 
+def once(numbers: Ints) -> Ints:
+    """Numbers, ascending, each once; of integers sooner than `numpy.unique`."""
+    if len(numbers) < 2:
+        return numbers
+    ordered = np.sort(numbers)
+    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]
+
+
 def distinct(numbers: Ints, size: int) -> Ints:
     """Numbers below `size`, ascending, each once."""
     if len(numbers) < size // 32:
-        return np.unique(numbers)
+        return once(numbers)
     seen = np.zeros(size, dtype=np.bool_)
     seen[numbers] = True
     return np.flatnonzero(seen)

@@ -40,6 +40,9 @@ KINDS = (*OPERATIONS, "value")
 """Those of the classifier of operations, and `value`: what has a number or date that compares with one of the text."""
 
 LEAST_KIND = math.log(0.004)
+MOST_FORMS = 16_384
+"""Forms whose parts are held."""
+_nodes: dict[int, tuple[Form, ...]] = {}
 OR = re.compile(r"\bor\b|或", re.IGNORECASE)
 """What a question says that wants what either of two conditions holds of."""
 
@@ -147,12 +150,17 @@ def _compares(form: Form) -> bool:
     return own or any(_compares(part) for part in parts)
 
 
-def nodes_of(form: Form) -> list[Form]:
-    """A form and every form in it, each before those in it."""
-    found = [form]
-    for part in children(form):
-        found += nodes_of(part)
-    return found
+def nodes_of(form: Form) -> tuple[Form, ...]:
+    """A form and every form in it, each before those in it; those of forms that were asked for lately from memory."""
+    known = _nodes.get(id(form))
+    if known is None or known[0] is not form:
+        found = [form]
+        for part in children(form):
+            found += nodes_of(part)
+        if len(_nodes) >= MOST_FORMS:
+            _nodes.clear()
+        known = _nodes[id(form)] = tuple(found)
+    return known
 
 
 def has_value(node: Form) -> bool:

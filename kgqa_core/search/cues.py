@@ -256,17 +256,17 @@ def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
         return kind == "which" or (kind == "number" and not timed)
     lists, typed = question_words(), graph.typed(nodes)
     if memory.literal[nodes].any():
-        long = max(map(len, graph.names(nodes.tolist()).values())) > LONGEST_TEXT
+        long = max(map(len, graph.store.names(nodes.tolist()).values())) > LONGEST_TEXT
         return kind != "person" or not (long or lists["no_person"] & {*phrases.answer(candidate.form).split()})
     if kind in ("time", "number") and not typed.any():
-        return any(map(str.isdigit, "".join(graph.names(nodes.tolist()).values())))
+        return any(map(str.isdigit, "".join(graph.store.names(nodes.tolist()).values())))
     if kind in ("person", "place") and graph.value_nodes.issuperset(nodes.tolist()):
         return False  # no names of their own
     stated = isinstance(candidate.form, Qualifier)
     if (
         kind == "person"
         and not (stated or typed.any())
-        and all(map(_NUMBERED.search, graph.names(nodes.tolist()).values()))
+        and all(map(_NUMBERED.search, graph.store.names(nodes.tolist()).values()))
     ):
         return False
     if not typed.all() and (typed.any() or kind != "person"):

@@ -23,7 +23,7 @@ from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.linking.words import FUNCTION_WORDS, usualness
 from kgqa_core.logic.forms import Entity, Form, Join, Literal, Step, Steps
 from kgqa_core.logic.measures import TIME, in_other_unit, measure
-from kgqa_core.logic.memory import NONE, Ints, MemoryGraph, distinct, joined_ranges
+from kgqa_core.logic.memory import NONE, Ints, MemoryGraph, distinct, joined_ranges, once
 from kgqa_core.question_limits import check_time
 
 TYPE_KEYS = frozenset({"P31", "rdf:type", "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"})
@@ -43,8 +43,6 @@ LONGEST_TEXT, MOST_WORDS, MOST_TEXTS, MOST_VALUES = 24, 3, 2_000_000, 100_000
 """Characters and words of a text by which things can be asked for; how many such texts are held, and values."""
 MOST_LONG_TEXTS = 20_000
 """Longer texts whose words are held."""
-MOST_NAMES = 4_096
-"""Names that are held."""
 PROFESSIONS = frozenset(("profession", "occupation", "job", "job title"))
 """Labels of relations to what persons are by trade."""
 BOTH_ENDS = 0.2
@@ -144,7 +142,8 @@ class LabelGraph:
         self._datatypes: dict[int, str] = {}
         self._units: dict[int, tuple[set[str], list[str | None]]] = {}
         self._text_keys: dict[int, str] = {}
-        self._names: dict[int, str] = {}
+        self._heads_of: dict[int, Ints] = {}
+        self._tails_of: dict[int, Ints] = {}
         self._nameless: dict[int, bool] = {}
         self._symmetric: dict[int, bool] = {}
         self._read_types()
@@ -244,7 +243,7 @@ class LabelGraph:
     def relations_of_types(self, types: list[int]) -> NDArray[np.int64]:
         """Directed relations that entities of any of these types have."""
         parts = [own[one] for own in self._of_type for one in types if one in own]
-        return np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
+        return once(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
 
     @cached_property
     def label_words(self) -> frozenset[str]:
@@ -293,7 +292,7 @@ class LabelGraph:
         if len(nodes) > MOST_ENDS:
             some = self.directed_relations(_some(nodes))
             return np.union1d(some, self.relations_of_types([end_type])) if end_type >= 0 else some
-        return np.unique(np.concatenate([self._relations_of(node) for node in nodes.tolist()] or [NONE]))
+        return once(np.concatenate([self._relations_of(node) for node in nodes.tolist()] or [NONE]))
 
     def _relations_of(self, node: int) -> NDArray[np.int64]:
         if node not in self._relations_of_nodes:
@@ -321,7 +320,7 @@ class LabelGraph:
         own = dim[known].astype(np.int64)
         chosen = known
         if own.min() < own.max():
-            pairs = np.unique(own * len(nodes) + source[known])  # a member counts once
+            pairs = once(own * len(nodes) + source[known])  # a member counts once
             chosen = dim == np.bincount(pairs // len(nodes)).argmax()
         return source[chosen], memory.x[reached[chosen]]
 
@@ -512,13 +511,6 @@ class LabelGraph:
         found = {node: key.lower() in YES for node, key in booleans}
         return found | {node: answers[node] for node in alone}
 
-    def names(self, nodes: Sequence[int]) -> dict[int, str]:
-        """Names of nodes, those that were looked up lately from memory."""
-        known = self._names  # which another thread may replace
-        if any(node not in known for node in nodes):
-            known = self._names = {**(known if len(known) < MOST_NAMES else {}), **self.store.names(nodes)}
-        return {node: known[node] for node in nodes if node in known}
-
     def text_of(self, node: int) -> str:
         """A short literal as the graph has it."""
         return self._text_keys[node]
@@ -605,11 +597,15 @@ class LabelGraph:
 
     def heads_of(self, relation: int) -> Ints:
         """What a relation tells something of, each once, ascending."""
-        return np.unique(self.memory.head[self.memory.relation == relation])
+        if relation not in self._heads_of:
+            self._heads_of[relation] = once(self.memory.head[self.memory.relation == relation])
+        return self._heads_of[relation]
 
     def tails_of(self, relation: int) -> Ints:
         """What a relation leads to, each once, ascending."""
-        return np.unique(self.memory.tail[self.memory.relation == relation])
+        if relation not in self._tails_of:
+            self._tails_of[relation] = once(self.memory.tail[self.memory.relation == relation])
+        return self._tails_of[relation]
 
     def reached_by(self, directed: int) -> Ints:
         """What a directed relation leads to, each once, ascending."""

@@ -75,11 +75,12 @@ READ_EMPTY = 4.0
 dev questions that can be answered 32 were right, while a score is lower for all that is empty."""
 BLOCK = 64
 """Questions that are encoded at once, and whose phrases are."""
-MADE, SCORED, READ = 96, 24, 10
-"""Candidates whose features are computed, those whose phrases are compared with the question, and those of which it is
-told what they leave unread."""
+MADE, SCORED, FEWEST, READ = 96, 24, 12, 10
+"""Candidates whose features are computed, those whose phrases are compared with the question at most, and at least, and
+those of which it is told what they leave unread."""
 BEHIND, LONG = 8.0, 1_000
-"""How far behind the best score these are at most; characters of a question from which on it is told of the best."""
+"""How far behind the best score the second and the last of these are at most; characters of a question from which on it
+is told of the best."""
 _UNSPACED = re.compile(r"[\u2e80-\u2fff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 _YES_NO = re.compile(
     r"(?:^|[,.:;!?-]) *(?:(?:and|so|but|hey|hi|hello|please|pls|ok|well|then|now) )*(?:is|are|was|were|do|does|did|has|"
@@ -386,10 +387,11 @@ class LabelParser:
 
     def _likeliest(self, features: NDArray[np.float32], most: int) -> list[int]:
         """Places of the candidates that their features alone find likeliest, in their order."""
-        if len(features) <= most:
+        if len(features) <= FEWEST:
             return list(range(len(features)))
         scores = self.scorer.network.quick(torch.from_numpy(features)).squeeze(-1).numpy()
-        return sorted(np.argsort(-scores, kind="stable")[:most].tolist())
+        near = max(int((scores > scores.max() - BEHIND).sum()), FEWEST)
+        return sorted(np.argsort(-scores, kind="stable")[: min(most, near)].tolist())
 
     def texts(self, query: LabelQuery, candidates: Sequence[Candidate]) -> list[str]:
         """The phrase of each candidate."""
