@@ -375,9 +375,7 @@ class KgStore(Closing):
         return self.connection.execute(f"WITH wanted AS (SELECT {given}) {sql}", lists).fetchall()
 
     @staticmethod
-    def _kept(
-        known: dict[int, str], ids: Iterable[int], find: Callable[[list[int]], dict[int, str]]
-    ) -> dict[int, str]:
+    def _kept(known: dict[int, str], ids: Iterable[int], find: Callable[[list[int]], dict[int, str]]) -> dict[int, str]:
         """What is known of ids, ascending, and what is found of the others; threads share what is known."""
         wanted = sorted(set(map(int, ids)))
         found = {i: text for i in wanted if (text := known.get(i)) is not None}

@@ -100,6 +100,8 @@ _HAVING, _ANY = frozenset("with without having have has".split()), frozenset("a 
 _TURNING = frozenset("bad former ex previous failed rejected excluded forbidden banned".split())
 """Words of labels that say the opposite of the others."""
 _BEING = frozenset(("is", "are", "was", "were"))
+_BEHIND_ASKED = [[word] for word in ("has", "have", "had", "in", "on", "that", "with", "without", "which", "who")]
+"""Words next to the noun for what is asked for that tell more of it: *cities in x that are on no river*."""
 _TIED = frozenset(("in", "on", "at", "by", "with", "from", "for", "under"))
 _ENDS = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
 
@@ -238,10 +240,10 @@ class GrammarAgreement:
             demands.append([self._is_about(one, types, noun) for one in candidates])
             if query.text.lower().startswith("which "):
                 demands.append([not self._finds_numbers(one, noun) for one in candidates])
-            if words.words[words.asked + 1 : words.asked + 2] in (["has"], ["have"], ["had"]):
-                demands.append(
-                    [one.nodes is None or one.finds_nothing or self._are_of(one, query) for one in candidates]
-                )
+            first = not words.weights[: max(words.asked, 0)].any()  # not `capital of the province with`
+            if first and words.words[words.asked + 1 : words.asked + 2] in _BEHIND_ASKED:
+                found = (one.nodes is None or one.finds_nothing or self._found(one) for one in candidates)
+                demands.append([own is True or not types.isdisjoint(own) for own in found])
         nameless = [self._finds_nameless(one, query) for one in candidates]
         if any(nameless):
             demands.append([not one for one in nameless])
@@ -777,9 +779,14 @@ def _takes_away_otherwise(form: Form, query: LabelQuery, words: WordCover) -> bo
     at = int(words.away.argmax()) if words.away.any() else -1
     last = max(_places(form, query, words), default=-1)
     for node in nodes_of(form) if at >= 0 else ():
-        out = _places(node.without, query, words) if isinstance(node, Minus) else set()
-        if out and min(out) < at and (at < last or words.states_behind(node.of, at)):  # type: ignore[attr-defined]
+        if not isinstance(node, Minus):
+            continue
+        out = _places(node.without, query, words)
+        if out and min(out) < at and (at < last or words.states_behind(node.of, at)):
             return True
+        out = words.said(node.without) | out
+        if out and max(out) < at < max(words.said(form) - out, default=-1):
+            return True  # `peaks that are no volcanoes`: not volcanoes but peaks
     return False
 
 

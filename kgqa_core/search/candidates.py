@@ -16,6 +16,7 @@ from kgqa_core.logic.forms import (
     Class,
     Compare,
     CompareTo,
+    Count,
     Entity,
     Form,
     Greater,
@@ -30,7 +31,7 @@ from kgqa_core.logic.forms import (
     elements,
 )
 from kgqa_core.logic.measures import measure
-from kgqa_core.logic.memory import Ints
+from kgqa_core.logic.memory import Ints, outside
 from kgqa_core.logic.result import Row
 from kgqa_core.search.graph import LabelGraph
 from kgqa_core.search.operations import KINDS as OPERATIONS
@@ -235,11 +236,12 @@ def types_in_form(form: Form, nodes: Ints | None, query: LabelQuery, graph: Labe
 
 
 def _types_named(form: Form, graph: LabelGraph) -> set[int]:
-    """Places of the types that a form names or that its relations lead from and to."""
+    """Places of the types that a form names, those above them, and those that its relations lead from and to."""
     found: set[int] = set()
     for node in nodes_of(form):
         if isinstance(node, Class) and node.key in graph.type_of_key:
-            found.add(graph.type_of_key[node.key])
+            place = graph.type_of_key[node.key]
+            found |= {place, *graph.supers.get(place, ())}
         for step in getattr(node, "path", ()):
             relation = graph.memory.relation_ids[step.relation]
             found |= {int(graph.head_type[relation]), int(graph.tail_type[relation])}
@@ -251,6 +253,24 @@ def ways_of(form: Form, graph: LabelGraph) -> tuple[int, ...]:
     found = [way for part in children(form) for way in ways_of(part, graph)]
     own = [graph.directed_relation(step) for step in getattr(form, "path", ())]
     return (*found, *(reversed([graph.inverse(way) for way in own]) if isinstance(form, Join) else own))
+
+
+def stated_form(best: Candidate, graph: LabelGraph) -> Form:
+    """The form of a candidate, without those of its entities that it leads back to and that its answer leaves out: *who
+    has the boss of x* does not ask for x."""
+    form, of = best.form, best.form.of if isinstance(best.form, Count) else best.form
+    if outside(of) or isinstance(of, (Aggregate, Share, Holds)) or isinstance(best.value, bool):
+        return form
+    found = graph.memory.nodes(of)
+    size = len(best.nodes) if best.nodes is not None else best.value
+    own = sorted(graph.memory.know(elements(of).entities).items())
+    given = best.nodes if best.nodes is not None else found[:0]
+    lost = [key for key, node in own if contains(node, found) and not contains(node, given)]
+    if not lost or len(found) - len(lost) != size:
+        return form
+    for key in lost:
+        of = Minus(of, Entity(key))
+    return Count(of) if isinstance(form, Count) else of
 
 
 def slots_of(form: Form, query: LabelQuery) -> tuple[int, ...]:

@@ -12,7 +12,20 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from kgqa_core.linking.english import singulars
-from kgqa_core.logic.forms import Aggregate, Compare, CompareTo, Entity, Form, Greater, Join, Literal, Minus, Step
+from kgqa_core.logic.forms import (
+    Aggregate,
+    And,
+    Compare,
+    CompareTo,
+    Entity,
+    Form,
+    Greater,
+    Join,
+    Literal,
+    Minus,
+    Or,
+    Step,
+)
 from kgqa_core.logic.measures import measure
 from kgqa_core.search.candidates import Candidate, computations, nodes_of
 from kgqa_core.search.graph import LabelGraph
@@ -40,6 +53,12 @@ EXCEPT_DOERS = re.compile(
     r"(?!(?:with|those|for)\b)[a-z]{3,}(?:er|or|ant|ist)s\b"
 )
 """*All but the managers* leaves out those who are some, not those who have one."""
+_NEITHER = re.compile(r"\bneither (?:\S+ )+?nor\b")
+IN_NAMES = re.compile(
+    r"\b(?:with|has|have|having|contains?|containing)(?: the words?)? (?P<word>[\w’'-]+)"
+    r"(?: somewhere)? in (?:their|its|the|his|her) (?:names?|titles?)\b"
+)
+"""What things have in their names: *customers with bike in the name*."""
 _COMPARATIVE = re.compile(r"\b([a-z]+er) than\b")
 _TOGETHER = re.compile(rf"\b{SLOT} and {SLOT} (?:put )?(?:together|combined)\b")
 
@@ -97,10 +116,17 @@ def _meets(pattern: re.Pattern[str], form: Form, text: str, types: Collection[st
     if pattern is EXCEPT_DOERS:
         without = (node.without for node in nodes_of(form) if isinstance(node, Minus))
         return not any(has_any(one) and not one.path[0].inverse for one in without)
+    if pattern is IN_NAMES:
+        parts = [part for node in nodes_of(form) if isinstance(node, And) for part in node.parts]
+        parts += [one for part in parts if isinstance(part, Or) for one in part.parts]
+        return any(isinstance(part, Entity) for part in parts)
+    if pattern is _NEITHER:
+        taken = [node.without for node in nodes_of(form) if isinstance(node, Minus)]
+        return len(taken) > 1 or any(isinstance(one, Or) for one in taken)
     return "sum" in computations(form)
 
 
-_DEMANDS = (EXCEPT_DOERS, SAME, ONLY, EXACTLY, EVERY, _THAN_PRONOUN, _THAN, THAN_AVERAGE, _TOGETHER)
+_DEMANDS = (_NEITHER, IN_NAMES, EXCEPT_DOERS, SAME, ONLY, EXACTLY, EVERY, _THAN_PRONOUN, _THAN, THAN_AVERAGE, _TOGETHER)
 
 
 def names_comparison(text: str, graph: LabelGraph) -> bool:

@@ -108,7 +108,7 @@ _SIZES = frozenset("largest biggest smallest larger bigger smaller greatest grea
 _ARTICLES = frozenset(("a", "an", "the"))
 _NO_NAMES = frozenset(
     "a an the of in on at by to from for with is are was were do does did has have had what which who whom whose how "
-    "many much it n".split()
+    "that many much it n".split()
 )
 """Words of wordings that name no relation."""
 

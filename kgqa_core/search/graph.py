@@ -553,10 +553,10 @@ class LabelGraph:
         return [unit and (unit[1], unit[2]) for unit in found]
 
     def leads_to_years(self, relation: int) -> bool:
-        """Whether a relation leads to whole numbers alone that may be years."""
-        memory, tails = self.memory, self.tails_of(relation)
-        x = memory.x[tails]
-        year = (memory.dim[tails] >= 0) & (x == np.round(x)) & (x >= YEARS[0]) & (x <= YEARS[1])
+        """Whether a relation leads to whole numbers alone that may be years, early ones by a label as *found in*."""
+        memory, tails, words = self.memory, self.tails_of(relation), self.labels[relation].lower().split()
+        x, first = memory.x[tails], 1 if "year" in words or words[-1:] in (["in"], ["since"], ["until"]) else YEARS[0]
+        year = (memory.dim[tails] >= 0) & (x == np.round(x)) & (x >= first) & (x <= YEARS[1])
         return len(tails) > 0 and bool(year.all())
 
     @cached_property

@@ -163,7 +163,8 @@ class Phrases:
             case forms.Holds(of=of, one=one):
                 return f"whether {self._set(one, slots)} is {self._set(of, slots)}"
             case forms.Share(of=of, one=one):
-                part = self._set(one, slots).removeprefix(self._noun(one) or "").strip()
+                part = self._set(one, slots)
+                part = part.removeprefix(self._noun(one) or "").strip() or part
                 return f"percentage of {self._set(of, slots)} that is {part.removeprefix('that is ')}"
             case forms.Aggregate():
                 return self._aggregate(form, slots)

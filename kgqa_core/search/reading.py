@@ -19,6 +19,8 @@ from kgqa_core.logic.forms import Literal
 from kgqa_core.metrics.normalise import is_cjk
 from kgqa_core.rewriting.phrases import plural
 from kgqa_core.search.candidates import LabelQuery, Slot
+from kgqa_core.search.cues import ASKS_FOR_THING
+from kgqa_core.search.demands import IN_NAMES
 from kgqa_core.search.graph import LONGEST_TYPE, WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOT, SLOTS, OwnWords
 from kgqa_core.search.question_reader import MarkedMention, mark_mentions, ordinal_in
@@ -90,6 +92,8 @@ _PLAINER = tuple(
         (r"direct reports of", "people who report to"),
         (r"(can)(?:t|not)", r"\1 not"),
         (r"since when", "when"),
+        (r"(?:since|from|dating (?:from|back to)) before", "before"),
+        (r"(more|less|fewer|[a-z]{3,}er) ((?:\S+ ){0,6})then", r"\1 \2than"),
         (r"(?:(?:in|from|since|as of|starting(?: in| from)?) )?([12]\d{3}) (?:and |or )?onwards?", r"in \1 or later"),
         (r"(?<=\d )up to(?= \d)", "to"),
         (r"(?:up to and including|up to|no later than|not later than)(?= \d)", "at most"),
@@ -293,12 +297,15 @@ def other_readings(question: Question) -> list[tuple[Question, float, frozenset[
 
 
 def _operation_words(question: Question) -> set[int]:
-    """Mentions that are words of a ranking, a comparison, a count or a negation, written as such: *most* is no town."""
+    """Mentions that are words of a ranking, a comparison, a count or a negation, written as such: *most* is no town;
+    and words that names are asked to have."""
     lists = question_words()
     plain = lists["superlatives"] | lists["comparatives"] | lists["counting"] | lists["negations"]
     keys = [(number, question.topic_keys[index]) for index, number in enumerate(question.topic_mentions)]
-    first = question.text.lstrip()
-    return {n for n, key in keys if key.lower() in plain and (key.islower() or first.startswith(key))}
+    first, part = question.text.lstrip(), IN_NAMES.search(question.text.lower())
+    within = part["word"] if part else None
+    said = {n for n, key in keys if key.lower() in plain and (key.islower() or first.startswith(key))}
+    return said | {n for n, key in keys if key.lower() == within}
 
 
 def _type_words(question: Question, graph: LabelGraph) -> set[int]:
@@ -311,7 +318,9 @@ def _type_words(question: Question, graph: LabelGraph) -> set[int]:
         if entity == first[number] and entity in nodes and key.islower() and key in question.text:
             ways = graph.directed_relations(np.array([entity]))
             relations = [way % graph.relations for way in ways.tolist()]
-            if all(graph.is_type[one] or graph.keys[one] in ABOVE for one in relations):
+            told = ASKS_FOR_THING.match(question.text.lower().replace(key, "x"))  # which its description tells
+            plain = (one for one in relations if told or graph.to_entities(one))
+            if all(graph.is_type[one] or graph.keys[one] in ABOVE for one in plain):
                 found.add(number)
     return found
 

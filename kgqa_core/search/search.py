@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, permutations, product
 from typing import Any
@@ -38,7 +38,7 @@ from kgqa_core.logic.forms import (
     Share,
 )
 from kgqa_core.logic.measures import measure
-from kgqa_core.logic.memory import NONE, TESTS, Ints
+from kgqa_core.logic.memory import NONE, TESTS, Ints, once
 from kgqa_core.logic.result import Row, share
 from kgqa_core.rewriting.phrases import phrase
 from kgqa_core.search.candidates import (
@@ -143,6 +143,8 @@ class Plan:
     records: int = 0
     """Records without names on this path, which lengthen it by nothing."""
     start: Ints | None = None
+    whole: Ints | None = None
+    """Its members with those of `start`, which are no answer but lie on the way to others; None for the same."""
     kind: str = "none"
     missing: bool = False
     score: float = 0.0
@@ -153,6 +155,8 @@ class Plan:
     """The text values that it has, by their first words, and relations to true and false, below 0."""
     away: bool = False
     """Whether it takes something away."""
+    owner: Plan | None = None
+    """What its members are records without names of, as the games of which they are ratings."""
 
     @property
     def is_set(self) -> bool:
@@ -346,6 +350,12 @@ class PlanSearch:
             cover = self.none.copy()
             cover[run.first : run.last] = 1.0
             for form, nodes in run.values:
+                for members in self.classes if run.named else ():
+                    if inside(nodes, members.nodes):
+                        cover = np.maximum(cover, members.cover)
+                        yield self._plan(_both(members.form, form), nodes, cover, texts=frozenset((run.first,)))
+                if run.named:
+                    continue
                 yield self._plan(form, nodes, cover, chain=0, start=nodes, things=False,
                                  texts=frozenset((run.first,)))  # fmt: skip
         for number, slot in enumerate(self.query.slots):
@@ -449,6 +459,7 @@ class PlanSearch:
             for plan in beam:
                 new += self._narrow(plan)
                 new += self._condition(plan)
+                new += self._of_records(plan)
                 new += self._compared_with(plan)
                 new += self._only(plan)
                 new += self._rank(plan)
@@ -530,9 +541,27 @@ class PlanSearch:
             yield from self._followed(plan, relation)
         yield from self._absent(beam)
 
+    @cached_property
+    def to_records(self) -> set[int]:
+        """Relations that lead to records without names, or to blank nodes."""
+        graph = self.graph
+        return {one for one in range(graph.relations) if graph.to_blank[one] or graph.is_nameless(graph.end_type(one))}
+
+    def _of_records(self, plan: Plan) -> Iterator[Plan]:
+        """Of things what they are ranked and narrowed by that their records have, where a word names it."""
+        graph = self.graph
+        if not self.to_records or not plan.things or not 1 < len(plan.nodes) <= LARGE:
+            return
+        for relation in self.to_records.intersection(graph.directed_relations(plan.nodes).tolist()):
+            own = graph.directed_relations(graph.tails_of(relation)).tolist()
+            if any(graph.is_measure(one) and self.words.names(one) for one in own):
+                for records in self._followed(plan, relation):
+                    yield from self._rank(records)
+                    yield from self._condition(records)
+
     def _followed(self, plan: Plan, relation: int) -> Iterator[Plan]:
         graph = self.graph
-        reached = graph.follow(plan.nodes, relation)
+        whole = reached = graph.follow(plan.nodes if plan.whole is None else plan.whole, relation)
         if plan.chain > 0 and plan.start is not None:
             reached = reached[~among(reached, plan.start)]
         if not 0 < len(reached) <= LARGE or (len(plan.nodes) > 1 and graph.truths.keys() >= set(reached[:3].tolist())):
@@ -552,6 +581,8 @@ class PlanSearch:
             form, reached, cover, relations=(*plan.relations, relation), slots=plan.slots,
             likeness=plan.likeness + float(self.likeness[relation]), rho=plan.rho,
             cost=plan.cost + (-COST if nameless else idle), things=graph.to_entities(relation), start=plan.start,
+            whole=whole if len(whole) > len(reached) and isinstance(form, Join) else None,
+            owner=plan if relation in self.to_records else None,
             chain=plan.chain + 1 if plan.chain >= 0 else -1, records=plan.records + nameless,
             kind=plan.kind, ranked=plan.ranked, texts=plan.texts, away=plan.away, last=relation,
         )  # fmt: skip
@@ -766,9 +797,10 @@ class PlanSearch:
             for best in self.ends if first else ():
                 some = Nth(first, best, plan.form, steps, counted, first=True)
                 nodes = self.graph.memory.ranked(plan.nodes, some)
-                yield self._extended(
+                made = self._extended(
                     plan, some, nodes, np.maximum(cover, self.words.value), relation, 0.02, "nth", ranked=True
                 )
+                yield from (made, *self._owned(plan, made, some))
             for best in self.ends if not self.cues.several else ():
                 for n in (1, place) if nth else (1,):
                     nodes = _at(plan.nodes, source, x, best, n)
@@ -778,7 +810,8 @@ class PlanSearch:
                         Nth(n, best, plan.form, steps, counted) if n > 1 else Arg(best, plan.form, steps, counted)
                     )
                     kind = "nth" if n > 1 else "best"
-                    yield self._extended(plan, form, nodes, cover, relation, 0.02, kind, ranked=True)
+                    made = self._extended(plan, form, nodes, cover, relation, 0.02, kind, ranked=True)
+                    yield from (made, *self._owned(plan, made, form))
 
     def _condition(self, plan: Plan) -> Iterator[Plan]:
         if not self.query.values or not plan.things or len(plan.nodes) > LARGE:
@@ -794,7 +827,30 @@ class PlanSearch:
                 continue
             cover = np.maximum(np.maximum(plan.cover, self.relation_cover[relation]), value)
             cover = np.maximum(cover, self.words.compare)
-            yield self._extended(plan, _both(plan.form, form), nodes, cover, relation, 0.02, "value")
+            made = self._extended(plan, _both(plan.form, form), nodes, cover, relation, 0.02, "value")
+            yield from (made, *self._owned(plan, made, form))
+
+    def _owned(self, plan: Plan, made: Plan, form: Form) -> Iterator[Plan]:
+        """What records are records of, ranked or narrowed by what was made of the records: games by the score of their
+        ratings.  form: the ranking or the condition."""
+        owner, graph = plan.owner, self.graph
+        if owner is None or not owner.things or not len(made.nodes) or getattr(form, "counted", False):
+            return
+        source, reached = graph.memory.hop(owner.nodes, plan.last, backward=False)
+        nodes = owner.nodes[once(source[among(reached, made.nodes)])]
+        path = graph.step(plan.last), graph.step(made.relations[-1])
+        match form:
+            case Arg() | Nth():
+                stated: Form = replace(form, of=owner.form, path=path)
+            case Compare() | Join():
+                stated = _both(owner.form, replace(form, path=path))
+            case _:
+                return
+        cover = self._ends(made.cover, nodes)
+        yield self._plan(
+            stated, nodes, cover, relations=made.relations, slots=made.slots, likeness=made.likeness, rho=made.rho,
+            cost=made.cost - COST, kind=made.kind, ranked=made.ranked, texts=made.texts, last=owner.last,
+        )  # fmt: skip
 
     def _conditions(self, nodes: Ints, plan: Plan, *, empty: bool = False) -> Iterator[tuple[Form, Ints, int]]:
         relations, hop = self.graph.relations, self.graph.memory.hop
@@ -1027,6 +1083,8 @@ class PlanSearch:
                     own.append(plan)
         latest = {id(plan) for plan in beam}
         words, away = self.words.words, self.words.away
+        if OR.search(self.query.text):
+            yield from self._or_none(one for own in groups.values() for one in own)
         union = bool(OR.search(self.query.text)) or "nor" in words or (away.any() and "and" in words[away.argmax() :])
         minus = self._wants("difference", self.words.away)
         for (one, first), (other, second) in permutations(groups.items(), 2):
@@ -1035,6 +1093,8 @@ class PlanSearch:
             for (i, p), (j, q) in product(enumerate(first), enumerate(second)):
                 if id(p) not in latest and id(q) not in latest:
                     continue
+                if p.kind == q.kind == "value" and (p.cover * q.cover * self.words.value).any():
+                    continue  # a number is said once
                 same = p.relations == q.relations
                 listed = same and self._listed(p, q)
                 ranked = (p.ranked and not p.slots) or (q.ranked and not q.slots)
@@ -1060,6 +1120,9 @@ class PlanSearch:
         for members in self.classes:
             yield from self._without(members)  # `departments other than x`
         behind = [one for one in self.classes if one.cover.any() and int(one.cover.argmax()) > negated]
+        for p, q in product(self.classes, behind):
+            if p.form != q.form:
+                yield from self._taken(p, q, empty=True)  # `peaks that are no volcanoes`
         for group in list(groups.values()):
             for p in group:
                 yield from self._without(p)
@@ -1069,6 +1132,15 @@ class PlanSearch:
                     continue
                 for members in (*self.classes, *self._implied(p.last)):
                     yield from self._taken(members, p, empty=True)
+
+    def _or_none(self, plans: Iterator[Plan]) -> Iterator[Plan]:
+        """What a relation leads to from one of two mentions, where it leads to nothing from the other: `x or y`."""
+        single = (plan for plan in self.plans.values() if len(plan.relations) == 1 == len(plan.slots))
+        empty = [plan for plan in single if plan.is_set and not len(plan.nodes) and not plan.away]
+        for p, q in product(plans, empty):
+            same = p.relations == q.relations and p.slots != q.slots
+            if same and self.words.alternatives and self._alternative(p, q):
+                yield self._joined(Or((p.form, q.form)), p.nodes, p, q, "none")
 
     def _listed(self, p: Plan, q: Plan) -> bool:
         """Whether two plans are of kinds that the question asks for side by side: `painters and poets`."""
@@ -1287,6 +1359,7 @@ class PlanSearch:
 
     def _shares(self, things: Sequence[Plan], words: Floats) -> Iterator[Plan]:
         parts = [plan for plan in things if plan.relations and not plan.ranked][:AGGREGATED]
+        parts += self.classes if len(self.classes) > 1 else ()  # `what percent of the mountains are volcanoes`
         called = [one for one in things if one.form in self.kinds_called or (one.texts and len(one.relations) == 1
                                                                              and not one.slots)]  # fmt: skip
         for part in parts:
@@ -1411,8 +1484,8 @@ class PlanSearch:
         for plan in order:
             if plan.chain == 0:
                 continue
-            kind = isinstance(plan.form, (Class, Count, Holds, Or)) or plan.form in self.kinds_called
-            if not plan.relations and not kind:
+            kind = isinstance(plan.form, (Class, Count, Holds, Minus, Or, Share)) or plan.form in self.kinds_called
+            if not (plan.relations or kind or (plan.texts and plan.things)):
                 continue
             nodes, slots = plan.nodes if plan.is_set else None, tuple(dict.fromkeys(plan.slots))
             types = types_in_form(plan.form, nodes, self.query, self.graph)

@@ -80,6 +80,11 @@ class SummaryGraph(LabelGraph):
         """None, as a node stands for all values of a dimension."""
         return {}
 
+    @cached_property
+    def to_blank(self) -> NDArray[np.bool_]:
+        """No relation, for the same reason as `is_nameless`."""
+        return np.zeros(self.relations, dtype=np.bool_)
+
     def is_nameless(self, type_index: int) -> bool:
         """False, as nodes that stand for many things have no names."""
         return False

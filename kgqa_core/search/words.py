@@ -18,9 +18,11 @@ from kgqa_core.logic.forms import (
     Aggregate,
     And,
     Arg,
+    Class,
     Compare,
     CompareTo,
     Count,
+    Entity,
     Form,
     Greater,
     Join,
@@ -40,7 +42,7 @@ from kgqa_core.search.candidates import (
     numbers_of,
     texts_of_values,
 )
-from kgqa_core.search.demands import demands_of, names_comparison
+from kgqa_core.search.demands import IN_NAMES, demands_of, names_comparison
 from kgqa_core.search.form_reading import root
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOT, SLOTS
@@ -62,8 +64,8 @@ from kgqa_core.search.reading import CONTENT_FREE, stem
 Floats = NDArray[np.float64]
 NEAR, SPAN = 0.45, 0.35
 """Likeness of a word to a relation's words from which it begins to be explained, and over which it grows to 1."""
-LONGEST_VALUE, MOST_INSIDE = 4, 12
-"""Words of a value of the graph, and texts that have a word by which they are asked for."""
+LONGEST_VALUE, MOST_INSIDE, MOST_NAMED = 4, 12, 20_000
+"""Words of a value of the graph, texts that have a word by which they are asked for, things whose names are read."""
 SHORTEST_INSIDE = 4
 """Letters of a word that is looked for in texts."""
 _BY_HOW_MUCH = re.compile(
@@ -150,13 +152,14 @@ class WordIndex:
 class TextRun(NamedTuple):
     """Words of a question, from `first` to before `last`, that are a text of the graph: its forms and their nodes.
 
-    inside: whether it is a word within longer texts, such as descriptions.
+    inside: whether it is a word within longer texts, such as descriptions.  named: whether it tells what is in names.
     """
 
     first: int
     last: int
     values: tuple[tuple[Form, Ints], ...]
     inside: bool = False
+    named: bool = False
 
 
 class WordCover:
@@ -277,6 +280,10 @@ class WordCover:
     def _texts(self, graph: LabelGraph) -> Iterator[TextRun]:
         idle = question_words()["units"] | FUNCTION_WORDS
         taken = np.array([word in SLOTS or word == NUMBER for word in self.words], dtype=np.bool_)
+        if part := IN_NAMES.search(low := self.query.text.lower()):
+            first, last = (len(low[:at].split()) for at in part.span())
+            taken[first:last] = True
+            yield TextRun(first, last, tuple(self._named(graph, part["word"])), named=True)
         for length, first in ((m, n) for m in range(LONGEST_VALUE, 0, -1) for n in range(len(self.words) - m + 1)):
             run = slice(first, first + length)
             if taken[run].any() or not self.weights[run].any() or idle.issuperset(self.words[run]):
@@ -294,6 +301,16 @@ class WordCover:
                 forms = tuple((graph.named(node, key), graph.nodes_of(node, key)) for node, key in keys)
                 yield TextRun(first, first + length, forms)
         yield from self._inside_texts(graph, taken)
+
+    def _named(self, graph: LabelGraph, word: str) -> Iterator[tuple[Form, Ints]]:
+        """Things of each type of the question in whose names a word begins with some letters."""
+        begins = re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE)
+        for number in self.types:
+            names = graph.store.names(graph.members(number)[:MOST_NAMED].tolist())
+            nodes = [node for node, name in names.items() if begins.search(name)]
+            if nodes:
+                parts = tuple(Entity(key) for key in graph.store.entity_keys(nodes).values())
+                yield Or(parts) if len(parts) > 1 else parts[0], np.array(nodes, dtype=np.int64)
 
     def _inside_texts(self, graph: LabelGraph, taken: NDArray[np.bool_]) -> Iterator[TextRun]:
         """Words that say nothing of relations, types and operations, but stand in descriptions and the like."""
@@ -378,6 +395,15 @@ class WordCover:
         relations = [graph.memory.relation_ids[step.relation] for step in steps]
         said = {root for root in self.roots[at + 1 :]}
         return any(graph.to_truths[one] and not said.isdisjoint(self.index.own[one]) for one in relations)
+
+    def said(self, form: Form) -> set[int]:
+        """Places of the words that name types or relations of a form."""
+        graph, found = self.index.graph, list[Floats]()
+        for node in nodes_of(form):
+            if isinstance(node, Class):
+                found += [self.types[n] for n in (graph.type_of_key.get(node.key, -1),) if n in self.types]
+            found += [self.relations[graph.directed_relation(step)] for step in getattr(node, "path", ())]
+        return {n for cover in found for n in np.flatnonzero(cover * (self.weights > 0) > 0.5).tolist()}
 
     def has_all(self, relation: int) -> bool:
         """Whether the question has all words of a relation but forms of *be* and *have*."""

@@ -30,7 +30,7 @@ from kgqa_core.logic.parser import parse
 from kgqa_core.logic.paths import from_path
 from kgqa_core.monitor import QUIET, Monitor
 from kgqa_core.question_limits import SECONDS, next_question, time_limit
-from kgqa_core.search.candidates import KINDS, Candidate, LabelQuery, labels_of, nodes_of
+from kgqa_core.search.candidates import KINDS, Candidate, LabelQuery, labels_of, nodes_of, stated_form
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER
 from kgqa_core.search.question_words import grammar_of, kinds, question_words
@@ -337,6 +337,7 @@ class AutoSolver:
             if kind in (ENTITY, FACT):  # there is no answer to be sure of
                 made = replace(made, confidence=None)
             return replace(made, reason=kind, missing=missing)
+        best = replace(best, form=stated_form(best, self.graph))
         proof, truncated = self._proof(best.form)
         if best.nodes is not None and len(best.nodes) > self.options.max_answers:
             best, truncated = replace(best, nodes=best.nodes[: self.options.max_answers]), True
@@ -440,7 +441,8 @@ class AutoSolver:
             plan, least = sentences.of(one), min(least, self._confidence(one))
             sure = round(least, 6) if self.calibration is not None else None
             found = tuple(plan["finds"][:NAMES])
-            results.append(OfferedReading(plan["asks for"], found, plan["count"], sure, str(one.best.form)))
+            form = str(stated_form(one.best, self.graph))
+            results.append(OfferedReading(plan["asks for"], found, plan["count"], sure, form))
         return tuple(results)
 
     def _reason(self, question: Question, query: LabelQuery, choice: Choice) -> tuple[str, str | None]:

@@ -44,9 +44,11 @@ _PRONOUN = re.compile(
     re.I,
 )
 _IDLE = re.compile(
-    r"\bit(?= (?:true|correct|possible|the case|that|is)\b)|(?<=\btime is )it\b|(?<=\bwhere )they\b", re.I
+    r"\bit(?= (?:true|correct|possible|the case|that|is)\b)|(?<=\btime is )it\b|(?<=\bwhere )they\b"
+    r"|(?<=\w of )them(?= all\b)|(?<=\w in )(?:their|its)(?= names?\b)",
+    re.I,
 )
-"""`It` that stands for nothing, and `they` for people."""
+"""`It` that stands for nothing, `they` for people, and words for what stands before them: *the largest of them all*."""
 _APART = re.compile(r"[,;:]|\b(?:nobody|no one|nothing|some(?:body|one|thing)) (?:who|that)\b", re.I)
 """What parts a clause, or names another thing, so that a pronoun behind it stands for what is before."""
 _HOW_MANY = re.compile(r"^how many(?: (?:of )?(?:them|these|those)| (?:are|were)| there| they| ones)*\W*$", re.I)

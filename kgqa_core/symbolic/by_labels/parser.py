@@ -22,6 +22,7 @@ from kgqa_core.logic.forms import (
     Class,
     Compare,
     Count,
+    Entity,
     Form,
     Holds,
     Join,
@@ -45,6 +46,7 @@ from kgqa_core.search.candidates import (
     nodes_of,
 )
 from kgqa_core.search.cues import Cues, cues_of, meets
+from kgqa_core.search.demands import IN_NAMES
 from kgqa_core.search.form_reading import root, roots
 from kgqa_core.search.graph import WORD, LabelGraph, is_long
 from kgqa_core.search.phrases import OwnWords, Phrases
@@ -75,12 +77,12 @@ READ_EMPTY = 4.0
 dev questions that can be answered 32 were right, while a score is lower for all that is empty."""
 BLOCK = 64
 """Questions that are encoded at once, and whose phrases are."""
-MADE, SCORED, FEWEST, READ = 96, 24, 12, 10
+MADE, SCORED, FEWEST, READ = 96, 24, 16, 10
 """Candidates whose features are computed, those whose phrases are compared with the question at most, and at least, and
 those of which it is told what they leave unread."""
-BEHIND, LONG = 8.0, 1_000
-"""How far behind the best score the second and the last of these are at most; characters of a question from which on it
-is told of the best."""
+BEHIND, UNLIKELY, LONG = 8.0, 12.0, 1_000
+"""How far behind the best score the last of these are at most, and the second beyond the fewest; characters of a
+question from which on it is told of the best."""
 _UNSPACED = re.compile(r"[\u2e80-\u2fff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 _YES_NO = re.compile(
     r"(?:^|[,.:;!?-]) *(?:(?:and|so|but|hey|hi|hello|please|pls|ok|well|then|now) )*(?:is|are|was|were|do|does|did|has|"
@@ -387,16 +389,19 @@ class LabelParser:
 
     def _likeliest(self, features: NDArray[np.float32], most: int) -> list[int]:
         """Places of the candidates that their features alone find likeliest, in their order."""
-        if len(features) <= FEWEST:
+        if len(features) <= min(most, FEWEST):
             return list(range(len(features)))
         scores = self.scorer.network.quick(torch.from_numpy(features)).squeeze(-1).numpy()
-        near = max(int((scores > scores.max() - BEHIND).sum()), FEWEST)
+        near = max(int((scores > scores.max() - UNLIKELY).sum()), FEWEST)
         return sorted(np.argsort(-scores, kind="stable")[: min(most, near)].tolist())
 
     def texts(self, query: LabelQuery, candidates: Sequence[Candidate]) -> list[str]:
         """The phrase of each candidate."""
         words = WORD.findall(query.text.lower())
         slots = {**by_key(query.slots), **self.phrases.said(words)}
+        if part := IN_NAMES.search(query.text.lower()):
+            named = {node.key for one in candidates for node in nodes_of(one.form) if isinstance(node, Entity)}
+            slots = dict.fromkeys(named, f"{part['word']} in the name") | slots
         every = [node.text for one in candidates for node in nodes_of(one.form) if isinstance(node, Literal)]
         for text in {text for text in every if is_long(text)}:  # by those of its words that are asked for
             own = roots(text)

@@ -33,7 +33,7 @@ from kgqa_core.search.candidates import (
     texts_of_values,
 )
 from kgqa_core.search.cues import cues_of
-from kgqa_core.search.demands import unmet
+from kgqa_core.search.demands import IN_NAMES, unmet
 from kgqa_core.search.form_reading import (
     COUNTRIES,
     FormReader,
@@ -188,6 +188,7 @@ class UnreadWords:
         cues = cues_of(text, yes_no=False)
         fixed = {*SLOTS, NUMBER}
         idle = [match.span() for match in idle_phrases().finditer(text.lower())]
+        idle += [match.span() for match in IN_NAMES.finditer(text.lower())]  # which is demanded
         numbers, named_kinds = iter(_years(query)), 0
         others_used = iter(self._unused_numbers(query, best))
         untyped, asked = is_untyped(best.form, self.reader.graph), [token.text for token in tokens]

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kgqa_core.logic.memory import MemoryGraph
+from kgqa_core.logic.parser import parse
 from kgqa_core.system import System
 
 ROOT = Path(__file__).parents[3]
@@ -193,6 +195,13 @@ a:treatmentOf rdfs:label "treatment of" .
 :treatment-1 a a:Treatment ; a:treatmentOf :Bolt ; a:diver :Maren ; a:on "2024-02-01"^^xsd:date .
 :treatment-2 a a:Treatment ; a:treatmentOf :Dusk ; a:diver :Piet ; a:on "2024-03-05"^^xsd:date .
 """
+INNS = """[
+ {"id": "i1", "name": "Seaview", "kind": "inn", "town": "Alden", "rating": {"stars": 4, "votes": 120}},
+ {"id": "i2", "name": "Old Bell", "kind": "inn", "town": "Alden", "rating": {"stars": 3, "votes": 340}},
+ {"id": "i3", "name": "Harbour Rest", "kind": "inn", "town": "Brone", "rating": {"stars": 5, "votes": 75}},
+ {"id": "i4", "name": "The Plough", "kind": "inn", "town": "Brone", "rating": {"stars": 2, "votes": 90}}
+]
+"""
 FLATS = """flat,level,rent_eur,let since,notes
 Elm 1,0,640,2019-04-01,Window frames need paint
 Elm 2,1,710,2021-09-15,
@@ -212,7 +221,7 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("boats.csv", BOATS), ("docks.csv", DOCKS), ("clubs.tsv", CLUBS), ("cards.csv", CARDS), ("people.csv", PEOPLE),
         ("depts.csv", DEPARTMENTS), ("arts.tsv", ARTS), ("dynasty.tsv", DYNASTY), ("teachers.csv", STUDIO),
         ("pupils.csv", PUPILS), ("orchard.ttl", ORCHARD), ("flats.csv", FLATS),
-        ("aquarium.ttl", AQUARIUM),
+        ("aquarium.ttl", AQUARIUM), ("inns.json", INNS),
     ):  # fmt: skip
         (folder / name).write_text(text, encoding="utf-8")
     made["boats"] = System.from_graph(folder / "boats.csv", folder / "docks.csv", home=folder / "home")
@@ -224,6 +233,7 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
     made["orchard"] = System.from_graph(folder / "orchard.ttl", home=folder / "home")
     made["flats"] = System.from_graph(folder / "flats.csv", home=folder / "home")
     made["aquarium"] = System.from_graph(folder / "aquarium.ttl", home=folder / "home")
+    made["inns"] = System.from_graph(folder / "inns.json", home=folder / "home")
     made["clubs"] = System.from_graph(folder / "clubs.tsv", home=folder / "home")
     (folder / "crew").mkdir()
     (folder / "crew" / "people.csv").write_text(CREW, encoding="utf-8")
@@ -387,6 +397,20 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("people", "the tallest person of each department", None),
         ("people", "who has the same shoe size as Bram Hale", None),
         ("boats", "boats faster than the Heron", None),
+        ("aquarium", "what percent of the fish are sharks", "66.67"),
+        ("aquarium", "how many fish are sharks", "2"),
+        ("aquarium", "which fish aren't sharks", "Sprat"),
+        ("orchard", "plots with north in the name", "North Plot"),
+        ("books", "how many books have the word small in the title", "1"),
+        ("people", "people with marsh in their name", "Cleo Marsh"),
+        ("boats", "boats with gull in the name", None),
+        ("boats", "boats that are neither sloops nor ketches", "Tern"),
+        ("boats", "boats in East Dock or West Dock", "Osprey"),
+        ("inns", "which inn has the most votes", "Old Bell"),
+        ("inns", "inns with more than 100 votes", "Old Bell, Seaview"),
+        ("inns", "inns in Brone with at least 3 stars", "Harbour Rest"),
+        ("inns", "two inns with the fewest votes", "Harbour Rest, The Plough"),
+        ("inns", "town of the inn with the most stars", "Brone"),
         ("books", "which author wrote every book", "none"),
         ("books", "who wrote all of the books", None),
     ],
@@ -396,6 +420,20 @@ def test_what_is_asked_is_found_or_declined(
 ) -> None:
     reply = systems[graph].ask(question)
     assert (", ".join(sorted(reply.listed)) or None) == answers
+
+
+@pytest.mark.parametrize(
+    ("graph", "question"),
+    [
+        ("crew", "who has the same boss as Bo"), ("europe", "how many countries border a neighbour of Slovenia"),
+        ("inns", "inns in Brone with at least 3 stars"), ("inns", "two inns with the fewest votes"),
+    ],
+)  # fmt: skip
+def test_the_form_that_is_stated_finds_what_is_answered(systems: dict[str, System], graph: str, question: str) -> None:
+    reply = systems[graph].ask(question)
+    result = MemoryGraph(systems[graph].store).execute(parse(str(reply.form)))
+    found = systems[graph].store.names(result.nodes or ()).values()
+    assert sorted(reply.listed) == (sorted(found) or [f"{result.value:g}"])
 
 
 def test_who_does_what_a_verb_says_is_not_what_it_is_done_to(systems: dict[str, System]) -> None:
