@@ -266,13 +266,19 @@ def read_rdf(name: str, file: Path) -> Graph:
     return graph
 
 
-def write(folder: Path, graphs: Iterable[Graph]) -> None:
-    """Writes a file of questions for each graph of a set, and prints how many there are of each type."""
+def write(folder: Path, graphs: Iterable[Graph], check: bool = False) -> None:
+    """Writes a file of questions for each graph of a set, and prints how many there are of each type.
+
+    With check it writes nothing, and exits with an error where a file is another than would be written.
+    """
     kinds: Counter[str] = Counter()
     for graph in graphs:
         rows = [{"id": f"{folder.name}-{graph.name}-{number:03d}"} | row for number, row in enumerate(graph.rows, 1)]
-        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        (folder / f"{graph.name}.jsonl").write_text("".join(lines), encoding="utf-8")
+        path, text = folder / f"{graph.name}.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        if not check:
+            path.write_text(text, encoding="utf-8")
+        elif path.read_text(encoding="utf-8") != text:
+            raise SystemExit(f"{path.name} is not what answers.py of {folder.name} writes")
         good = [row for row in rows if row["answerable"]]
         kinds.update(str(row["type"]) for row in good)
         empty = sum(bool(row["empty"]) for row in good)
