@@ -185,13 +185,34 @@ def read_tables(name: str, folder: Path, tables: dict[str, str], separator: str 
     """
     graph = Graph(name)
     for table, naming in tables.items():
-        with (folder / f"{table}.csv").open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                graph.things[table].append(row[naming])
-                for column in row:
-                    if column != naming:
-                        for value in row[column].split(separator) if separator else [row[column]]:
-                            graph.add(row[naming], column, value)
+        for row in read_csv(folder / f"{table}.csv"):
+            graph.things[table].append(row[naming])
+            for column in row:
+                if column != naming:
+                    for value in row[column].split(separator) if separator else [row[column]]:
+                        graph.add(row[naming], column, value)
+    return graph
+
+
+def read_csv(file: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file by its columns."""
+    with file.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def read_triples(name: str, file: Path, ends: Mapping[str, str], symmetric: str = "") -> Graph:
+    """The graph of a TSV file without types: those of a kind are the ones that have a value of its relation in ends.
+
+    symmetric: a relation that holds both ways.
+    """
+    graph = Graph(name)
+    for line in file.read_text(encoding="utf-8").splitlines():
+        head, relation, tail = line.split("\t")
+        graph.add(head, relation, tail)
+        if relation == symmetric:
+            graph.add(tail, relation, head)
+    for kind, relation in ends.items():
+        graph.things[kind] = [thing for thing, own in graph.values if own == relation]
     return graph
 
 
@@ -218,8 +239,10 @@ def read_keyed(
     return graph
 
 
-def read_nodes(name: str, nodes: Iterable[Mapping[str, Any]], links: Iterable[Mapping[str, Any]]) -> Graph:
-    """The graph of nodes with `id`, `type` and `name`, and of links with `source`, `target` and `relation`.
+def read_nodes(
+    name: str, nodes: Iterable[Mapping[str, Any]], links: Iterable[Mapping[str, Any]], relation: str = "relation"
+) -> Graph:
+    """The graph of nodes with `id`, `type` and `name`, and of links with `source`, `target` and what relation names.
 
     Further values of a link are those of `source|target`.
     """
@@ -232,8 +255,8 @@ def read_nodes(name: str, nodes: Iterable[Mapping[str, Any]], links: Iterable[Ma
                 graph.add(node["name"], key, value)
     for link in links:
         source, target = names[link["source"]], names[link["target"]]
-        graph.add(source, link["relation"], target)
-        for key in link.keys() - {"source", "target", "relation"}:
+        graph.add(source, link[relation], target)
+        for key in link.keys() - {"source", "target", relation}:
             graph.add(f"{source}|{target}", key, link[key])
     return graph
 

@@ -12,7 +12,20 @@ from pathlib import Path
 
 import rdflib
 
-from benchmarks.people.gold import ENTITY, RELATION, TYPE, Answer, Graph, fill, mean, percent, read_tables, write
+from benchmarks.people.gold import (
+    ENTITY,
+    RELATION,
+    TYPE,
+    Answer,
+    Graph,
+    fill,
+    mean,
+    percent,
+    read_nodes,
+    read_tables,
+    read_triples,
+    write,
+)
 
 HERE = Path(__file__).resolve().parent
 GRAPHS = HERE / "graphs"
@@ -30,28 +43,16 @@ def read_league() -> Graph:
 
 
 def read_festival() -> Graph:
-    """The file has no types: what is a band, a genre and so on is what stands at an end of these relations."""
-    graph = Graph("festival")
-    for line in (GRAPHS / "festival" / "festival.tsv").read_text(encoding="utf-8").splitlines():
-        graph.add(*line.split("\t"))
     ends = {"bands": "plays", "stages": "stands on", "slots": "on stage", "sponsors": "gives euros"}
-    for kind, relation in (ends | {"labels": "has office in"}).items():
-        graph.things[kind] = [name for name, own in graph.values if own == relation]
+    ends["labels"] = "has office in"
+    graph = read_triples("festival", GRAPHS / "festival" / "festival.tsv", ends)
     graph.things["genres"] = sorted(graph.of(graph.all("bands"), "plays"))
     return graph
 
 
 def read_kitchen() -> Graph:
-    graph, document = Graph("kitchen"), json.loads((GRAPHS / "kitchen" / "kitchen.json").read_text(encoding="utf-8"))
-    names = {node["id"]: node["name"] for node in document["nodes"]}
-    for node in document["nodes"]:
-        graph.things[node["type"]].append(node["name"])
-        for attribute, value in node.items():
-            if attribute not in ("id", "type", "name"):
-                graph.add(node["name"], attribute, value)
-    for link in document["links"]:
-        graph.add(names[link["source"]], link["relationship"], names[link["target"]])
-    return graph
+    document = json.loads((GRAPHS / "kitchen" / "kitchen.json").read_text(encoding="utf-8"))
+    return read_nodes("kitchen", document["nodes"], document["links"], "relationship")
 
 
 def zoo() -> Graph:

@@ -2,37 +2,35 @@
 
     python -m benchmarks.people.dev3.answers
 
-It reads the files with csv and rdflib.
+It reads the files by gold.py.
 """
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
-import rdflib
-
-from benchmarks.people.gold import ENTITY, RELATION, TYPE, Answer, Graph, fill, mean, percent, read_tables, write
+from benchmarks.people.gold import (
+    ENTITY,
+    RELATION,
+    TYPE,
+    Answer,
+    Graph,
+    fill,
+    mean,
+    percent,
+    read_csv,
+    read_rdf,
+    read_tables,
+    read_triples,
+    write,
+)
 
 HERE = Path(__file__).resolve().parent
 GRAPHS = HERE / "graphs"
 
 
-def read_realm() -> Graph:
-    """Relations are called by the ends of their IRIs, which have no labels."""
-    graph, triples = Graph("realm"), rdflib.Graph().parse(GRAPHS / "realm" / "realm.ttl")
-    label = {subject: str(value) for subject, value in triples.subject_objects(rdflib.RDFS.label)}
-    for subject, relation, value in triples:
-        name = str(relation).split("#")[-1]
-        if relation == rdflib.RDF.type:
-            graph.things[str(value).split("#")[-1]].append(label[subject])
-        elif relation != rdflib.RDFS.label:
-            graph.add(label[subject], name, label.get(value, str(value)))
-    return graph
-
-
 def realm() -> Graph:
-    g = read_realm()
+    g = read_rdf("realm", GRAPHS / "realm" / "realm.ttl")
     province, city, river, mountain, lake, road = "Province", "City", "River", "Mountain", "Lake", "Road"
     coastal, people = g.eq(province, "coastal", "true"), g.top(province, "population")
     questions: dict[str, dict[str, Answer]] = {
@@ -366,8 +364,7 @@ def read_firm() -> Graph:
     }
     graph, rows, names = Graph("firm"), {}, {}
     for table, (key, name) in tables.items():
-        with (GRAPHS / "firm" / f"{table}.csv").open(encoding="utf-8", newline="") as file:
-            rows[table] = list(csv.DictReader(file))
+        rows[table] = read_csv(GRAPHS / "firm" / f"{table}.csv")
         if key:
             names |= {row[key]: row[name] for row in rows[table]}
     for table, (key, name) in tables.items():
@@ -565,19 +562,9 @@ def firm() -> Graph:
     return fill(g, questions, missing)
 
 
-def read_archive() -> Graph:
-    """The file has no types: what is a person, a book and so on is what stands at an end of these relations."""
-    graph = Graph("archive")
-    for line in (GRAPHS / "archive" / "archive.tsv").read_text(encoding="utf-8").splitlines():
-        graph.add(*line.split("\t"))
-    ends = {"people": "profession", "books": "~wrote", "paintings": "~painted", "groups": "founded in year"}
-    for kind, relation in ends.items():
-        graph.things[kind] = [name for name, own in graph.values if own == relation]
-    return graph
-
-
 def archive() -> Graph:
-    g = read_archive()
+    ends = {"people": "profession", "books": "~wrote", "paintings": "~painted", "groups": "founded in year"}
+    g = read_triples("archive", GRAPHS / "archive" / "archive.tsv", ends)
     people, book, painting, group = "people", "books", "paintings", "groups"
     painters, poets, composers, philosophers = (
         g.eq(people, "profession", word) for word in ("painter", "poet", "composer", "philosopher")

@@ -2,12 +2,11 @@
 
     python -m benchmarks.people.dev4.answers
 
-It reads the files with json and csv, and by gold.py.
+It reads the files with json and by gold.py.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from benchmarks.people.gold import (
     ENTITY,
     RELATION,
     TYPE,
+    Answer,
     Graph,
     days,
     fill,
@@ -25,7 +25,10 @@ from benchmarks.people.gold import (
     one,
     percent,
     plain,
+    read_csv,
+    read_keyed,
     read_rdf,
+    read_triples,
     write,
 )
 
@@ -68,7 +71,7 @@ def gameshop() -> Graph:
         g.eq(game, "onlinePlay", "true"),
     )
     marit, delivered = g.of("Marit Sorsa", "~customer"), g.eq(order, "status", "delivered")
-    questions: dict[str, dict[str, set[str] | float | bool]] = {
+    questions: dict[str, dict[str, Answer]] = {
         "direct": {
             "who made moth court": g.of("Moth Court", "studio"),
             "Which genres is Gallowmere Dawn filed under?": g.of("Gallowmere Dawn", "genres"),
@@ -240,25 +243,12 @@ def gameshop() -> Graph:
 
 
 def read_hospital() -> Graph:
-    """Ids are read as the names of what they stand for; visits and treatments have none but their ids."""
-    tables = {
-        "wards": ("ward_id", "ward_name"),
-        "doctors": ("doctor_id", "doctor_name"),
-        "patients": ("patient_id", "full_name"),
-        "visits": ("visit_id", "visit_id"),
-        "treatments": ("treatment_id", "treatment_id"),
-    }
-    graph, rows, names = Graph("hospital"), {}, {}
-    for table, (key, name) in tables.items():
-        with (GRAPHS / "hospital" / f"{table}.csv").open(encoding="utf-8", newline="") as file:
-            rows[table] = list(csv.DictReader(file))
-        names |= {row[key]: row[name] for row in rows[table]}
-    for table, (key, name) in tables.items():
-        for row in rows[table]:
-            graph.things[table].append(row[name])
-            for column in row.keys() - {key, name}:
-                graph.add(row[name], column, names.get(row[column], row[column]))
-    return graph
+    """Visits and treatments have no names but their ids."""
+    naming = {"wards": "ward_name", "doctors": "doctor_name", "patients": "full_name", "visits": "visit_id"}
+    naming["treatments"] = "treatment_id"
+    tables = {table: (read_csv(GRAPHS / "hospital" / f"{table}.csv"), own) for table, own in naming.items()}
+    links = {f"{table[:-1]}_id": table for table in tables} | {"supervisor_id": "doctors"}
+    return read_keyed("hospital", tables, links)
 
 
 def hospital() -> Graph:
@@ -274,7 +264,7 @@ def hospital() -> Graph:
     nwosu, sulik, toller, kowalczyk = (
         f"Dr. {name}" for name in ("Amara Nwosu", "Marek Sulik", "Bianca Toller", "Lena Kowalczyk")
     )
-    questions: dict[str, dict[str, set[str] | float | bool]] = {
+    questions: dict[str, dict[str, Answer]] = {
         "direct": {
             "what does dr. marek sulik specialise in": g.of(sulik, "speciality"),
             "[keyword] head nurse paediatrics": g.of("Paediatrics", "head_nurse"),
@@ -463,7 +453,7 @@ def institute() -> Graph:
     free, green = g.eq(journal, "openAccess", "true"), g.eq(grant, "fundedBy", "Green Trust")
     thea, pelle, lund = (g.of(name, "~hasAuthor") for name in ("Thea Lindholm", "Pelle Nyqvist", "Astrid Lund"))
     earth, new = g.of("Earth Sciences", "~partOf", "~memberOf"), g.eq(paper, "publicationYear", "2023")
-    questions: dict[str, dict[str, set[str] | float | bool]] = {
+    questions: dict[str, dict[str, Answer]] = {
         "direct": {
             "[keyword] authors of gas before the blast": g.of("Gas Before the Blast", "hasAuthor"),
             "who runs the volcano group": g.of("Volcano Group", "headedBy"),
@@ -641,29 +631,17 @@ def institute() -> Graph:
     return fill(g, questions, missing)
 
 
-def read_dynasty() -> Graph:
-    """The file has no types: a kind of thing is what stands at an end of a relation.  Marriages hold both ways."""
-    graph = Graph("dynasty")
-    for line in (GRAPHS / "dynasty" / "dynasty.tsv").read_text(encoding="utf-8").splitlines():
-        head, relation, tail = line.split("\t")
-        graph.add(head, relation, tail)
-        if relation == "married_to":
-            graph.add(tail, relation, head)
-    ends = {"people": "birth_year", "battles": "fought_at", "ships": "launched_in_year", "buildings": "built_in_year"}
-    for kind, relation in (ends | {"places": "located_in", "monarchs": "crowned_in_year"}).items():
-        graph.things[kind] = [name for name, own in graph.values if own == relation]
-    return graph
-
-
 def dynasty() -> Graph:
-    g = read_dynasty()
+    ends = {"people": "birth_year", "battles": "fought_at", "ships": "launched_in_year", "buildings": "built_in_year"}
+    ends |= {"places": "located_in", "monarchs": "crowned_in_year"}
+    g = read_triples("dynasty", GRAPHS / "dynasty" / "dynasty.tsv", ends, symmetric="married_to")
     people, battle, ship, building, monarch = "people", "battles", "ships", "buildings", "monarchs"
     kings, generals, poets, painters, physicians = (
         g.eq(people, "occupation", word) for word in ("king", "general", "poet", "painter", "physician")
     )
     gunnar, ford = g.of("Gunnar Halfhand", "~won_by"), g.of("Grey Ford", "~fought_at")
     ragna, torvald = g.of("Ragna Orlesk", "~child_of"), g.of("Torvald Orlesk", "~child_of")
-    questions: dict[str, dict[str, set[str] | float | bool]] = {
+    questions: dict[str, dict[str, Answer]] = {
         "direct": {
             "who were the kids of torvald orlesk": torvald,
             "[keyword] wife of torvald the younger": g.of("Torvald the Younger", "married_to"),

@@ -2,12 +2,11 @@
 
     python -m benchmarks.people.dev6.answers
 
-It reads the files with csv and rdflib.  A question may begin with its style in brackets.
+It reads the files by gold.py.  A question may begin with its style in brackets.
 """
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 from benchmarks.people.gold import (
@@ -20,6 +19,7 @@ from benchmarks.people.gold import (
     mean,
     one,
     percent,
+    read_csv,
     read_keyed,
     read_rdf,
     read_tables,
@@ -346,10 +346,7 @@ def read_shop() -> Graph:
     """Relations are called by the columns; an order is called by its number."""
     naming = {"employee": "full_name", "customer": "customer_name", "supplier": "company_name"}
     naming |= {"product": "product_name", "order": ""}
-    tables = {}
-    for table, own in naming.items():
-        with (GRAPHS / "shop" / f"{table}s.csv").open(encoding="utf-8", newline="") as file:
-            tables[table] = (list(csv.DictReader(file)), own)
+    tables = {table: (read_csv(GRAPHS / "shop" / f"{table}s.csv"), own) for table, own in naming.items()}
     links = {f"{table}_id": table for table in ("employee", "customer", "supplier", "product")}
     return read_keyed("shop", tables, links | {"manager_id": "employee", "account_manager_id": "employee"})
 
