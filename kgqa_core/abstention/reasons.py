@@ -36,11 +36,6 @@ class Reason:
     nearest: str | None = None
     confidence: float | None = None
 
-    def text(self) -> str:
-        """In one line: `no such relation: elevation (nearest: population)`."""
-        text = self.kind if self.missing is None else f"{self.kind}: {self.missing}"
-        return text if self.nearest is None else f"{text} (nearest: {self.nearest})"
-
 
 def by_rule(evidence: Evidence) -> str | None:
     """The reason that needs no training: nothing was linked, or no retriever found any fact; None for neither, and

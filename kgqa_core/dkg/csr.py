@@ -144,10 +144,6 @@ class Dkg:
         """Relation id by key, inverses included."""
         return {key: number for number, key in enumerate(self.relation_keys)}
 
-    def inverse(self, relation: int) -> int:
-        """The id of the relation in the other direction."""
-        return relation - self.relations if relation >= self.relations else relation + self.relations
-
     def is_literal(self, entities: ArrayLike) -> NDArray[np.bool_]:
         """Whether each entity is a literal, bool [n]."""
         bounds = np.array(self.literals, dtype=np.int64).reshape(-1)

@@ -74,10 +74,6 @@ class EntityWeights:
         truncated = None if self.truncated is None else self.truncated.to(device)
         return EntityWeights(self.ptr.to(device), self.entity.to(device), self.weight.to(device), truncated)
 
-    def detach(self) -> EntityWeights:
-        """The same sets, cut off from the gradient."""
-        return self.with_weight(self.weight.detach())
-
     def with_weight(self, weight: Tensor) -> EntityWeights:
         """The same sets with other weights, [n]."""
         other = EntityWeights(self.ptr, self.entity, weight, self.truncated)

@@ -263,10 +263,6 @@ class MentionDictionary:
         number = self.names.find(folded)
         return -1 if number >= 0 and self.flags[number] & PARTIAL else number
 
-    def lookup(self, name: str) -> list[tuple[int, float]]:
-        """(entity, commonness) of a name, the most common first."""
-        return self.candidates(number) if (number := self.find(name)) >= 0 else []
-
     def candidates(self, number: int, most: int | None = None) -> list[tuple[int, float]]:
         """(entity, commonness) of a name by its number, the most common first, those by a part of their names last.
 

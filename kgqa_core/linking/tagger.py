@@ -185,15 +185,11 @@ class Tagger:
         own = self._decide(spots, turns)
         return own if self._service is None else self._service.link(turns, own, self.options.turn_weight)
 
-    def entities(self, text: str, dialogue: Sequence[tuple[str, str]] = ()) -> list[tuple[int, float]]:
-        """(entity, ρ) of the best candidates of the chosen mentions with ρ ≥ threshold, best first, ties by id.
+    def select(self, mentions: Sequence[Mention]) -> list[tuple[int, float]]:
+        """(entity, ρ) of the best candidates of mentions that `link` chose with ρ ≥ threshold, best first, ties by id.
 
         With the option `fallback` the best mention is selected where there is none.
         """
-        return self.select(self.link(text, dialogue))
-
-    def select(self, mentions: Sequence[Mention]) -> list[tuple[int, float]]:
-        """`entities` of mentions that `link` returned."""
         return [(candidate.entity, candidate.rho) for candidate, _ in select_entities(mentions, self.options)]
 
     # -- parts -------------------------------------------------------------------------------------------------

@@ -49,11 +49,6 @@ class MetricSpec:
     tables: tuple[Table, ...] = ()
 
     @property
-    def low(self) -> float:
-        """The least value that a question can have; the greatest is 1."""
-        return -1.0 if self.values == "difference" else 0.0
-
-    @property
     def explanation(self) -> str:
         """The meaning with what is unusual about its values, as reports print it: in percent."""
         if not self.higher_is_better:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kgqa_core.kg.formats.base import ENTITY, LITERAL, PLAIN, REJECTS, STATEMENTS, empty
-from kgqa_core.kg.formats.ntriples_columns import DATATYPE, GRAPH, KIND, LINE, OBJECT, PREDICATE, SUBJECT
+from kgqa_core.kg.formats.ntriples_columns import DATATYPE, GRAPH, KIND, OBJECT, PREDICATE, SUBJECT
 from kgqa_core.kg.vocabulary import STRING as XSD_STRING
 
 Array = NDArray[Any]
@@ -68,12 +68,6 @@ class SpanBatch:
     def graphs(self) -> pl.Series:
         """The graph of each statement; empty where it has none."""
         return self.strings(GRAPH)
-
-    @property
-    def lines(self) -> Array:
-        """The number of each statement's line in the source."""
-        numbers: Array = self.rows[:, LINE].astype(np.int64) + self.first_line
-        return numbers
 
     def strings(self, column: int) -> pl.Series:
         """The spans of one of the columns SUBJECT, PREDICATE, OBJECT, DATATYPE, GRAPH, as strings."""

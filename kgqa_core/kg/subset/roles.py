@@ -21,7 +21,7 @@ from kgqa_core.kg.formats.wikidata.rdf_terms import NAME as WIKIDATA_NAME
 from kgqa_core.kg.formats.wikidata.rdf_terms import PART, PROPERTY_TYPE, VALUE, WD
 from kgqa_core.kg.formats.wikidata.rdf_terms import TYPE as WIKIDATA_TYPE
 from kgqa_core.kg.formats.wikidata.rdf_terms import predicate as wikidata_predicate
-from kgqa_core.kg.subset.codes import Array, CodeSet, codes_of, distinct
+from kgqa_core.kg.subset.codes import Array, CodeSet, distinct
 from kgqa_core.kg.vocabulary import FREEBASE
 
 NAME, TYPE, INSTANCES, EDGE, ATTRIBUTE, DROP = range(6)
@@ -115,8 +115,3 @@ class Relations:
             self._by_index = np.array([self._numbers[code] for code in self._set.codes.tolist()], dtype=np.int64)
             indexes = self._set.find(codes)
         return self._by_index[indexes]
-
-    @property
-    def codes(self) -> CodeSet:
-        """The codes of the keys: a relation is an entity with names, too."""
-        return CodeSet(distinct([codes_of(self.keys)]))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kgqa_core.kg.formats.base import REJECTS, empty
 from kgqa_core.kg.formats.ntriples import read_chunk, why
+from kgqa_core.kg.formats.ntriples_columns import LINE
 from kgqa_core.kg.formats.source import Chunk, block_of
 from tests.support import kg_oracles
 from tests.support.examples import examples
@@ -130,7 +131,9 @@ def test_statements_know_their_lines():
     batch = read_chunk(
         Chunk(b"\n<a:b> <c:d> <e:f> .\r<a:b> <c:d> <e:g> .\nbad\n<a:b> <c:d> <e:h> .\n", 7, 1.0, empty(REJECTS))
     )
-    assert batch.lines.tolist() == [8, 8, 10] and batch.rejects["line"].to_list() == [9]
+    assert (batch.rows[:, LINE].astype(int) + batch.first_line).tolist() == [8, 8, 10] and batch.rejects[
+        "line"
+    ].to_list() == [9]
     assert np.array_equal(batch.rows[:, 8], [0, 0, 0])
 
 

@@ -47,7 +47,7 @@ def world(tagger: Maker) -> Tagger:
 
 
 def linked(tagger: Tagger, text: str) -> set[str]:
-    return {tagger.mentions.keys[entity] for entity, _ in tagger.entities(text)}
+    return {tagger.mentions.keys[entity] for entity, _ in tagger.select(tagger.link(text))}
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_a_part_that_many_share_means_nobody(tagger: Maker) -> None:
 
 
 def test_a_part_is_less_sure_than_the_whole_name(world: Tagger) -> None:
-    [(entity, whole)] = world.entities("where was lionel messi born")
-    [(same, part)] = world.entities("where was messi born")
+    [(entity, whole)] = world.select(world.link("where was lionel messi born"))
+    [(same, part)] = world.select(world.link("where was messi born"))
     assert entity == same and part < whole
 
 

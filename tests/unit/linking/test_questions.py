@@ -102,7 +102,7 @@ def test_topics_are_those_that_the_tagger_names(tmp_path: Path, graph: dict[str,
     found = linked(tmp_path, graph, sample_questions(ids))
     tagger = open_tagger(graph["mentions"], graph["kg"], OPTIONS)
     for question in sample_questions(ids):
-        expected = tagger.entities(question.text, question.dialogue)
+        expected = tagger.select(tagger.link(question.text, question.dialogue))
         own = found[question.id]
         assert list(zip(own.topic_entities, own.topic_weights, strict=True)) == expected
         assert all(0 <= rho <= 1 for rho in own.topic_weights)

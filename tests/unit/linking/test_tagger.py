@@ -38,7 +38,7 @@ def geography(tagger: Maker, **options: object) -> Tagger:
 
 
 def keys_of(tagger: Tagger, text: str, *dialogue: tuple[str, str]) -> list[str]:
-    return [tagger.mentions.keys[entity] for entity, _ in tagger.entities(text, dialogue)]
+    return [tagger.mentions.keys[entity] for entity, _ in tagger.select(tagger.link(text, dialogue))]
 
 
 def test_case_accents_and_width_make_no_difference(tagger: Maker) -> None:
@@ -106,13 +106,13 @@ def test_equal_candidates_come_in_the_order_of_their_ids(tagger: Maker) -> None:
     [mention] = linker.link("Where is Springfield?")
     assert [candidate.entity for candidate in mention.candidates] == [0, 1, 2]
     assert len({candidate.rho for candidate in mention.candidates}) == 1
-    assert [entity for entity, _ in linker.entities("Where is Springfield?")] == [0]
+    assert [entity for entity, _ in linker.select(linker.link("Where is Springfield?"))] == [0]
 
 
 def test_entities_come_best_first_and_five_at_most(tagger: Maker) -> None:
     names = ["Arnhem", "Breda", "Delft", "Edam", "Gouda", "Haarlem", "Leiden"]
     linker = tagger({name: named(name) for name in names}, [("Arnhem", "near", "Breda")])
-    found = linker.entities("Arnhem, Breda, Delft, Edam, Gouda, Haarlem or Leiden?")
+    found = linker.select(linker.link("Arnhem, Breda, Delft, Edam, Gouda, Haarlem or Leiden?"))
     assert len(found) == 5
     assert found == sorted(found, key=lambda row: (-row[1], row[0]))
 
@@ -120,7 +120,7 @@ def test_entities_come_best_first_and_five_at_most(tagger: Maker) -> None:
 def test_nothing_below_the_threshold_is_selected_without_fallback(tagger: Maker) -> None:
     text = "Who founded New York City?"
     strict = geography(tagger, threshold=0.9, fallback=False)
-    assert strict.entities(text) == []
+    assert strict.select(strict.link(text)) == []
     lenient = geography(tagger, threshold=0.9)
     assert keys_of(lenient, text) == ["new_york_city"]
 
@@ -128,7 +128,7 @@ def test_nothing_below_the_threshold_is_selected_without_fallback(tagger: Maker)
 def test_texts_without_names_have_no_entities(tagger: Maker) -> None:
     linker = geography(tagger)
     for text in ("", "   ", "?!", "what is it", "\x00", "🎉" * 50, "a" * 10_000):
-        assert linker.entities(text) == [], text[:20]
+        assert linker.select(linker.link(text)) == [], text[:20]
 
 
 def test_of_names_side_by_side_that_the_graph_relates_the_first_is_the_topic(tagger: Maker) -> None:
@@ -172,7 +172,7 @@ def test_mentions_of_earlier_turns_stay_candidates_weaker_with_distance(tagger: 
     linker = geography(tagger)
     turns = (("user", "Who founded New York City?"), ("agent", "The Dutch did."))
     assert keys_of(linker, "And when?", *turns) == ["new_york_city"]
-    one, two = (linker.entities("And when?", turns[:count])[0][1] for count in (1, 2))
+    one, two = (linker.select(linker.link("And when?", turns[:count]))[0][1] for count in (1, 2))
     assert two == pytest.approx(0.8 * one, rel=1e-4)
     assert keys_of(linker, "And Texas?", *turns) == ["texas", "new_york_city"]
     assert [mention.turn for mention in linker.link("And Texas?", turns) if mention.chosen] == [0, 2]
@@ -181,8 +181,8 @@ def test_mentions_of_earlier_turns_stay_candidates_weaker_with_distance(tagger: 
 def test_names_of_a_question_come_before_those_of_earlier_turns_however_clear(tagger: Maker) -> None:
     linker = geography(tagger, turn_weight=1.0)
     turns = (("user", "Who founded New York City?"),)
-    [own, *_] = linker.entities("And Paris?")
-    [earlier] = linker.entities("And when?", turns)
+    [own, *_] = linker.select(linker.link("And Paris?"))
+    [earlier] = linker.select(linker.link("And when?", turns))
     assert own[1] < earlier[1]
     assert keys_of(linker, "And Paris?", *turns) == ["paris", "new_york_city"]
 
@@ -190,7 +190,7 @@ def test_names_of_a_question_come_before_those_of_earlier_turns_however_clear(ta
 def test_turns_before_the_last_ones_are_forgotten(tagger: Maker) -> None:
     linker = geography(tagger, turns=1)
     turns = (("user", "Who founded New York City?"), ("agent", "The Dutch did."))
-    assert linker.entities("And when?", turns) == []
+    assert linker.select(linker.link("And when?", turns)) == []
 
 
 def test_a_long_text_is_linked_in_time_that_grows_with_its_length(tagger: Maker) -> None:

@@ -34,37 +34,37 @@ def distance(one: str, other: str) -> int:
 @pytest.mark.parametrize("text", ["Gothenbrug", "Gothenburgg", "Gothnburg", "Gotxenburg", "GOTHENBORG"])
 def test_one_error_is_forgiven_unless_switched_off(tagger: Maker, text: str) -> None:
     linker = tagger(CITIES, typos=1)
-    [(entity, rho)] = linker.entities(f"Where is {text}?")
+    [(entity, rho)] = linker.select(linker.link(f"Where is {text}?"))
     assert entity == 0
-    exact = linker.entities("Where is Gothenburg?")[0][1]
+    exact = linker.select(linker.link("Where is Gothenburg?"))[0][1]
     assert rho <= exact
     strict = tagger(CITIES, typos=0)
-    assert strict.entities(f"Where is {text}?") == []
+    assert strict.select(strict.link(f"Where is {text}?")) == []
 
 
 def test_a_wrong_character_in_text_without_spaces_is_forgiven(tagger: Maker) -> None:
     linker = tagger(CITIES, typos=1)
-    assert [entity for entity, _ in linker.entities("杭州澳体中心游泳馆在哪里")] == [2]
+    assert [entity for entity, _ in linker.select(linker.link("杭州澳体中心游泳馆在哪里"))] == [2]
 
 
 def test_a_short_name_begins_as_it_is_typed(tagger: Maker) -> None:
     linker = tagger({"a": named("Akanda"), "o": named("Oslo City")}, typos=1)
-    assert [entity for entity, _ in linker.entities("how many people live in Akandda?")] == [0]
-    assert [entity for entity, _ in linker.entities("how many people live in Kaanda?")] == [0]
-    assert linker.entities("how many people live in Wakanda?") == []
+    assert [entity for entity, _ in linker.select(linker.link("how many people live in Akandda?"))] == [0]
+    assert [entity for entity, _ in linker.select(linker.link("how many people live in Kaanda?"))] == [0]
+    assert linker.select(linker.link("how many people live in Wakanda?")) == []
 
 
 def test_two_errors_need_a_long_name(tagger: Maker) -> None:
     linker = tagger(CITIES, typos=2)
-    assert [entity for entity, _ in linker.entities("Where is Gotenbrug?")] == [0]
-    assert linker.entities("Where is Livrpol?") == []
+    assert [entity for entity, _ in linker.select(linker.link("Where is Gotenbrug?"))] == [0]
+    assert linker.select(linker.link("Where is Livrpol?")) == []
 
 
 def test_a_word_that_is_longer_than_any_name_is_left_alone(tagger: Maker) -> None:
     """The table of distances of a word of a million letters would take terabytes."""
     linker = tagger(CITIES, typos=2)
-    assert linker.entities("h" * 100_000) == []
-    assert [entity for entity, _ in linker.entities(f"Is {'h' * 99_000} in Gothenburgg?")] == [0]
+    assert linker.select(linker.link("h" * 100_000)) == []
+    assert [entity for entity, _ in linker.select(linker.link(f"Is {'h' * 99_000} in Gothenburgg?"))] == [0]
 
 
 def test_usual_words_are_not_corrected(tagger: Maker) -> None:

@@ -36,7 +36,8 @@ def test_the_best_and_the_worst_input_have_the_ends_of_the_range(group: Group) -
     assert tuple(best) == metric_names(group)
     for name in best:
         spec = METRICS[name]
-        ends = (1.0, spec.low) if spec.higher_is_better else (spec.low, 1.0)
+        low = -1.0 if spec.values == "difference" else 0.0
+        ends = (1.0, low) if spec.higher_is_better else (low, 1.0)
         assert (best[name], worst[name]) == ends, name
 
 
