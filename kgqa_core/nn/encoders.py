@@ -175,7 +175,7 @@ class Pretrained(nn.Module):
         """h_q [batch, width] of ids [batch, length]."""
         states = self.states(ids, mask)
         if self.pooling == "mean":
-            return _mean(states, mask)
+            return mean_of_words(states, mask)
         first = states[:, 0]
         return first if self.pooling == "cls" else torch.tanh(self.body.pooler.dense(first))  # type: ignore[union-attr,operator]
 
@@ -204,7 +204,7 @@ class Pretrained(nn.Module):
     def words(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Mean of the input embeddings [batch, width] of ids [batch, length]."""
         embeddings: nn.Module = self.body.get_input_embeddings()  # type: ignore[operator]
-        return _mean(embeddings(ids), mask)
+        return mean_of_words(embeddings(ids), mask)
 
 
 class Scratch(nn.Module):
@@ -219,7 +219,7 @@ class Scratch(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         """h_q [batch, width] of ids [batch, length]."""
-        pooled: Tensor = self.dropout(_mean(self.states(ids, mask), mask))
+        pooled: Tensor = self.dropout(mean_of_words(self.states(ids, mask), mask))
         return pooled
 
     def states(self, ids: Tensor, mask: Tensor) -> Tensor:
@@ -228,7 +228,7 @@ class Scratch(nn.Module):
 
     def words(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Mean of the input embeddings [batch, width] of ids [batch, length]."""
-        return _mean(self.embeddings(ids), mask)
+        return mean_of_words(self.embeddings(ids), mask)
 
 
 Encoder = Pretrained | Scratch
@@ -374,6 +374,7 @@ def load_pretrained(name: str, section: str) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def _mean(states: Tensor, mask: Tensor) -> Tensor:
+def mean_of_words(states: Tensor, mask: Tensor) -> Tensor:
+    """[batch, width]: the mean over the words of each text.  states: [batch, length, width]."""
     weights = mask.unsqueeze(-1).to(states.dtype)
     return (states * weights).sum(1) / weights.sum(1).clamp(min=1)

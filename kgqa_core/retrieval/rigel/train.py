@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kgqa_core.config import RigelOptions
+from kgqa_core.config import RigelOptions, TransferNetOptions
 from kgqa_core.datasets.files.masking import topic_names
 from kgqa_core.datasets.files.question import FILE as QUESTIONS_FILE
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.dkg.follow import EntityWeights
-from kgqa_core.nn.checkpoint import TrainingState, key_of
+from kgqa_core.nn.checkpoint import key_of
 from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.nn.encoders import Reader, keep_lower_states, new_encoder, note_unknown_tokens
 from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, epoch_counts, train_encoder, write_curves
@@ -127,7 +127,10 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
         folders = [inputs.questions, *(inputs.further_sets or {}).values()]
         key = _key(graph, folders, inputs.feedback, options, inputs.seed, names, texts)
         trainer = _RigelTrainer(network, reader, graph, options, device)
-        progress, weights = _fit(trainer, data, inputs.seed, key, workspace)
+        plan = training_plan(
+            data, options, inputs.seed, lambda batch: trainer.loss(learning, batch), trainer.measure, options.max_steps
+        )
+        progress, weights = train_encoder(network, plan, options, key, workspace.monitor, workspace.work)
     network.load_state_dict(weights, strict=False)
     masks = bool(names) and options.mask_topic
     config = describe(network, description, graph, options.exclude_topic) | {"masks_names": masks}
@@ -251,31 +254,38 @@ class _RigelTrainer:
         return self.options.feedback_weight * loss / len(batch)
 
 
-def _fit(
-    trainer: _RigelTrainer, data: TrainingData, seed: int, key: str, workspace: Workspace
-) -> tuple[TrainingState, dict[str, Tensor]]:
-    """What was measured and the weights of the best epoch."""
-    options, learning, sizes, weights = trainer.options, data.learning, data.sizes, data.weights
+def training_plan(
+    data: TrainingData,
+    options: RigelOptions | TransferNetOptions,
+    seed: int,
+    loss: Callable[[Tensor], Tensor],
+    measure: Callable[[dict[str, EncodedQuestions]], dict[str, float]],
+    max_steps: int | None = None,
+) -> TrainingPlan[Tensor]:
+    """The plan of a retriever's training; small sets are passed over more often.
+
+    loss: of a batch of question numbers.  measure: dev metrics of questions by set.
+    """
+    learning, sizes, weights, section = data.learning, data.sizes, data.weights, options.trained[0]
     per_epoch = math.ceil(epoch_size(sizes, weights) / options.batch_size)
-    epochs = max(options.epochs, math.ceil(options.min_steps / per_epoch)) if not options.max_steps else options.epochs
+    epochs = options.epochs if max_steps else max(options.epochs, math.ceil(options.min_steps / per_epoch))
     together = 1 if options.encoder == "scratch" else GROUP
 
     def batches(epoch: int) -> list[Tensor]:
         sample = sample_epoch(sizes, weights, seed, epoch)
         return epoch_batches(learning.rows, learning.text, options.batch_size, together, seed, epoch, sample)
 
-    plan = TrainingPlan(
+    return TrainingPlan(
         per_epoch=per_epoch,
         epochs=epochs,
         patience=math.ceil(options.patience * epochs / options.epochs),
         batches=batches,
-        backward=backward_of(lambda batch: trainer.loss(learning, batch)),
-        measure=lambda: trainer.measure(data.developing),
+        backward=backward_of(loss),
+        measure=lambda: measure(data.developing),
         score=lambda measured: [measured["hits_at_1"], -measured["loss"]],
-        section="rigel",
-        max_steps=options.max_steps,
+        section=section,
+        max_steps=max_steps,
     )
-    return train_encoder(trainer.network, plan, options, key, workspace.monitor, workspace.work)
 
 
 def _key(

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from kgqa_core.dkg.csr import Dkg
 from kgqa_core.errors import GraphMismatch
-from kgqa_core.nn.encoders import Encoder, load_encoder
+from kgqa_core.nn.encoders import Encoder, load_encoder, mean_of_words
 from kgqa_core.nn.saved_model import load_config, load_weights
 from kgqa_core.retrieval.rigel.network import PlanningNetwork, Trained
 from kgqa_core.retrieval.rigel.walk import RelationPlan
@@ -60,8 +60,7 @@ class TransferNet(PlanningNetwork):
     def read(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """States of the words [batch, length, width], and of the question [batch, width]: their mean over words."""
         states = self.encoder.states(ids, mask)
-        weights = mask.unsqueeze(-1).to(states.dtype)
-        return states, (states * weights).sum(1) / weights.sum(1).clamp(min=1)
+        return states, mean_of_words(states, mask)
 
     def attend(self, step: nn.Module, states: Tensor, question: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """What is read at a step, q_t [batch, width], and the attention on the words, b_t [batch, length]."""

@@ -7,9 +7,7 @@ beside the hop loss depends on the graph; here a question's error is divided by 
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -27,37 +25,22 @@ from kgqa_core.nn.checkpoint import key_of
 from kgqa_core.nn.device import pick_device, seeded
 from kgqa_core.nn.encoders import Reader, new_encoder, note_unknown_tokens
 from kgqa_core.nn.saved_model import save_model
-from kgqa_core.nn.training import CHECKPOINT, TrainingPlan, backward_of, epoch_counts, train_encoder, write_curves
+from kgqa_core.nn.training import CHECKPOINT, epoch_counts, train_encoder, write_curves
 from kgqa_core.papers.peers.transfernet.network import TransferNet, describe
 from kgqa_core.retrieval.api import TrainingInputs
-from kgqa_core.retrieval.epoch_batches import epoch_batches
 from kgqa_core.retrieval.hops import choose_hops, needed_hops
 from kgqa_core.retrieval.rigel.loss import answer_overlap
 from kgqa_core.retrieval.rigel.network import plan_batch
 from kgqa_core.retrieval.rigel.questions import EncodedQuestions, leg_texts, prepare, usable
+from kgqa_core.retrieval.rigel.train import EDGE_BUDGET, EPSILON, EVALUATION_BATCH, TrainingData, training_plan
 from kgqa_core.retrieval.rigel.walk import QueryBatch, WalkOptions, propagate
 from kgqa_core.types import Question
 from kgqa_core.workspace import Workspace
 
-EPSILON = 1e-4
-"""Relations that weigh less are not followed in training."""
-EDGE_BUDGET = 200_000
-"""Edges followed per question and step in training."""
-GROUP = 4
-"""Questions of one wording that stay together in a batch."""
-EVALUATION_BATCH = 128
 POSITIVE_WEIGHT = 10.0
 """How much more the squared error counts at an answer than elsewhere; 10 to 100 in the published models."""
 HOP_LOSS = 0.01
 """Weight of the cross-entropy of the hop attention on training questions that say their hops."""
-
-
-@dataclass(frozen=True)
-class _Examples:
-    """Questions ready for training.  hops: of each, 0 where it does not say."""
-
-    encoded: EncodedQuestions
-    hops: Tensor
 
 
 def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
@@ -88,25 +71,19 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
             "transfernet",
         )
         network = TransferNet(encoder, 2 * graph.relations, hops, options.relation_scores).to(device)
-        learning, texts = _examples(learn, reader, names, graph, hops)
-        developing, _ = _examples(develop, reader, names, graph, hops)
+        learning, texts = prepare(learn, reader, names, graph)
+        developing, _ = prepare(develop, reader, names, graph)
         unknown = reader.unknown_share(texts)
         note_unknown_tokens(unknown, "questions'", options.encoder, "transfernet", workspace.monitor)
         trainer = _TransferNetTrainer(network, reader, graph, options, device)
-        per_epoch = math.ceil(len(learn) / options.batch_size)
-        epochs = max(options.epochs, math.ceil(options.min_steps / per_epoch))
-        together = 1 if options.encoder == "scratch" else GROUP
-        plan = TrainingPlan(
-            per_epoch=per_epoch,
-            epochs=epochs,
-            patience=math.ceil(options.patience * epochs / options.epochs),
-            batches=lambda epoch: epoch_batches(
-                learning.encoded.rows, learning.encoded.text, options.batch_size, together, inputs.seed, epoch
-            ),
-            backward=backward_of(lambda batch: trainer.loss(learning, batch)),
-            measure=lambda: trainer.measure(developing) if develop else {},
-            score=lambda measured: [measured["hits_at_1"], -measured["loss"]],
-            section="transfernet",
+        with_hops, dev_hops = _hops(learn, hops), _hops(develop, hops)
+        data = TrainingData(learning, [len(learn)], [1.0], {"": developing} if develop else {})
+        plan = training_plan(
+            data,
+            options,
+            inputs.seed,
+            lambda batch: trainer.loss(learning, with_hops, batch),
+            lambda sets: trainer.measure(sets[""], dev_hops) if sets else {},
         )
         digest = hashlib.sha256((inputs.questions / QUESTIONS_FILE).read_bytes()).hexdigest()
         key = key_of(graph.digest, digest, options.decisive(), inputs.seed, sorted(names.items()))
@@ -121,23 +98,18 @@ def train(workspace: Workspace, inputs: TrainingInputs) -> dict[str, Any]:
         "questions": {"train": len(learn), "dev": len(develop)},
         "left_out": {"train": len(left_out), "dev": len(dev_left_out), "examples": left_out[:20]},
         "hops": hops,
-        "with_hops": int((learning.hops > 0).sum()),
-        "wordings": len(learning.encoded.rows),
+        "with_hops": int((with_hops > 0).sum()),
+        "wordings": len(learning.rows),
         "parameters": sum(parameter.numel() for parameter in network.parameters()),
         "unknown_token_share": round(unknown, 4),
         **epoch_counts(progress),
     }
 
 
-def _examples(
-    questions: Sequence[Question], reader: Reader, names: dict[int, list[str]], graph: Dkg, hops: int
-) -> tuple[_Examples, list[str]]:
-    """Questions for training, and what is read of each."""
-    encoded, texts = prepare(questions, reader, names, graph)
-    hops_of_question = [
-        question.hops if question.hops is not None and question.hops <= hops else 0 for question in questions
-    ]
-    return _Examples(encoded, torch.tensor(hops_of_question, dtype=torch.int64)), texts
+def _hops(questions: Sequence[Question], most: int) -> Tensor:
+    """The hops of each question, int64 [n]; 0 where it says none, or more than most."""
+    hops = [question.hops or 0 for question in questions]
+    return torch.tensor([number if number <= most else 0 for number in hops], dtype=torch.int64)
 
 
 def squared_error(scores: EntityWeights, answers: Sequence[Sequence[int]]) -> Tensor:
@@ -162,37 +134,38 @@ class _TransferNetTrainer:
     ) -> None:
         self.network, self.reader, self.graph, self.options, self.device = network, reader, graph, options, device
 
-    def loss(self, examples: _Examples, batch: Tensor) -> Tensor:
-        """The mean over a batch of question numbers."""
-        queries, scores, answers = self._scores(examples, batch)
+    def loss(self, questions: EncodedQuestions, hops: Tensor, batch: Tensor) -> Tensor:
+        """The mean over a batch of question numbers.  hops: of all questions."""
+        queries, scores, answers = self._scores(questions, batch)
         loss = squared_error(scores, answers).mean()
-        hops = examples.hops[batch]
+        hops = hops[batch]
         known = hops > 0
         if bool(known.any()):
             logs = queries.plan.attention.clamp(min=1e-12).log()
             loss = loss + HOP_LOSS * nll_loss(logs[known], hops[known] - 1)
         return loss
 
-    def measure(self, examples: _Examples) -> dict[str, float]:
+    def measure(self, questions: EncodedQuestions, hops: Tensor) -> dict[str, float]:
         """hits_at_1, hop_accuracy (where hops are said) and loss over questions, each a mean."""
         self.network.eval()
         hits = right = loss = 0.0
-        questions = examples.encoded
         with torch.no_grad():
             for start in range(0, len(questions), EVALUATION_BATCH):
                 batch = torch.arange(start, min(start + EVALUATION_BATCH, len(questions)))
-                queries, scores, answers = self._scores(examples, batch)
+                queries, scores, answers = self._scores(questions, batch)
                 hits += sum(
                     bool(best) and best[0][0] in gold for best, gold in zip(scores.top(1), answers, strict=True)
                 )
                 loss += float(squared_error(scores, answers).sum())
-                right += int((queries.plan.attention.argmax(1) + 1 == examples.hops[batch]).sum())
-        with_hops = int((examples.hops > 0).sum())
+                right += int((queries.plan.attention.argmax(1) + 1 == hops[batch]).sum())
+        with_hops = int((hops > 0).sum())
         metrics = {"hits_at_1": hits / len(questions), "loss": loss / len(questions)}
         return metrics | ({"hop_accuracy": right / with_hops} if with_hops else {})
 
-    def _scores(self, examples: _Examples, batch: Tensor) -> tuple[QueryBatch, EntityWeights, list[tuple[int, ...]]]:
-        queries = plan_batch(self.network, self.reader, examples.encoded, batch, self.device)
+    def _scores(
+        self, questions: EncodedQuestions, batch: Tensor
+    ) -> tuple[QueryBatch, EntityWeights, list[tuple[int, ...]]]:
+        queries = plan_batch(self.network, self.reader, questions, batch, self.device)
         walk = WalkOptions(self.options.exclude_topic, EPSILON, EDGE_BUDGET, clamp=True)
         _, scores = propagate(self.graph, queries, "none", walk)
-        return queries, scores, [examples.encoded.answers[number] for number in batch.tolist()]
+        return queries, scores, [questions.answers[number] for number in batch.tolist()]

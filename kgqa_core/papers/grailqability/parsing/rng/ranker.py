@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from kgqa_core.logic import forms as logical
 from kgqa_core.logic.forms import Form, Steps
 from kgqa_core.nn.device import pick_device
-from kgqa_core.nn.encoders import Encoder, Reader, Scratch, load_encoder
+from kgqa_core.nn.encoders import Encoder, Reader, Scratch, load_encoder, mean_of_words
 from kgqa_core.nn.saved_model import load_config, load_weights, save_model
 from kgqa_core.papers.grailqability.parsing.rng.enumerate import Enumerator
 from kgqa_core.papers.grailqability.parsing.rng.readings import FormCandidates, Ints
@@ -61,7 +61,7 @@ class RankNetwork(nn.Module):
     def question(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """States [batch, length, width] and vectors [batch, width] of questions."""
         states = self.encoder.states(ids, mask)
-        return states, _mean(states, mask)
+        return states, mean_of_words(states, mask)
 
     def form(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """States [batch, length, width] and vectors [batch, width] of forms."""
@@ -71,7 +71,7 @@ class RankNetwork(nn.Module):
             assert isinstance(self.encoder, Scratch)
             words = self.encoder.dropout(self.encoder.embeddings(ids) * mask.unsqueeze(-1))
             states = torch.relu(self.near(words.transpose(1, 2)).transpose(1, 2)) + words
-        return states, _mean(states, mask)
+        return states, mean_of_words(states, mask)
 
     def apart(self, question: Tensor, form: Tensor, shares: Tensor) -> Tensor:
         """First-stage scores of rows of vectors [pairs, width].  shares: [pairs, SHARES] of words, from `shares`."""
@@ -238,11 +238,6 @@ def ranked_kinds(folder: Path) -> tuple[bool, bool]:
     """
     config = load_config(folder, KIND, VERSION, "parser", "encoder", "no_form")
     return bool(config["no_form"]), bool(config.get("types"))
-
-
-def _mean(states: Tensor, mask: Tensor) -> Tensor:
-    weights = mask.unsqueeze(-1).to(states.dtype)
-    return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
 
 
 BLOCK = 256
