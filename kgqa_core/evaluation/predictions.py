@@ -20,12 +20,7 @@ EXPERIMENT = "-/-/predictions"
 
 
 def evaluate_predictions(
-    predictions: Path,
-    questions: Sequence[Question] | Path,
-    *,
-    kg: Path | None = None,
-    options: EvaluationOptions | None = None,
-    seed: int = 7,
+    predictions: Path, questions: Sequence[Question] | Path, *, kg: Path | None = None
 ) -> dict[str, Any]:
     """Aggregates of a prediction file, under the experiment `-/-/predictions`.
 
@@ -36,7 +31,6 @@ def evaluate_predictions(
     unknown ids are not scored; `unknown_ids` lists them.
     Raises QuestionFileError that names file and line.
     """
-    options = options or EvaluationOptions()
     given = read_predictions(predictions)
     records = load_questions(questions, kg) if isinstance(questions, Path) else list(questions)
     known = {record.id for record in records}
@@ -49,7 +43,7 @@ def evaluate_predictions(
     splits = {record.split for record in records if record.id in given}
     evaluated = [record for record in records if record.split in splits]
     rows = {EXPERIMENT: score_outputs(evaluated, given)}
-    aggregates = aggregate(rows, evaluated, samples=options.bootstrap, seed=seed)
+    aggregates = aggregate(rows, evaluated, samples=EvaluationOptions().bootstrap, seed=7)
     aggregates["n_missing"] = sum(record.id not in given for record in evaluated)
     aggregates["unknown_ids"] = unknown
     return aggregates

@@ -36,15 +36,15 @@ _NAMELESS = re.compile(
 _CVT = re.compile(r"CVT[1-9]\d*")
 
 
-def is_nameless(key: str, has_label: bool = False) -> bool:
-    """Whether a node is one without name: it has no label, and its key is an id that is made for such nodes.
+def is_nameless(key: str) -> bool:
+    """Whether the key of a node without label is an id that is made for nodes without name.
 
     Wikidata's `Q42` is no such id: an item without label in the languages of a graph is still a thing.
 
-    >>> is_nameless("m.0abc12"), is_nameless("m.0abc12", has_label=True), is_nameless("_:b7"), is_nameless("Q42")
-    (True, False, True, False)
+    >>> is_nameless("m.0abc12"), is_nameless("_:b7"), is_nameless("Q42")
+    (True, True, False)
     """
-    return not has_label and (is_blank_node(key) or _NAMELESS.fullmatch(key) is not None)
+    return is_blank_node(key) or _NAMELESS.fullmatch(key) is not None
 
 
 def is_cvt(name: str) -> bool:

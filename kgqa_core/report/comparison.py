@@ -84,12 +84,10 @@ def helpful_table(aggregates: Mapping[str, Any], model: str, metric: str = "hit_
     return Grid(f"Helpful and harmful · {metric_label(metric)} · {model}", ("Knowledge", *heads), rows, note)
 
 
-def helpful_groups_table(
-    aggregates: Mapping[str, Any], key: str, model: str, against: str, metric: str = "hit_rra"
-) -> Grid:
+def helpful_groups_table(aggregates: Mapping[str, Any], key: str, model: str, against: str) -> Grid:
     """Questions fixed and broken by group (`key` by_hops or by_complexity) against `none` or the `triples` of the same
     retriever."""
-    results = _comparisons(aggregates, model, metric)
+    results = _comparisons(aggregates, model, "hit_rra")
     names = [name for name in model_experiments(aggregates.get("scores", {})).get(model, []) if name in results]
     picked = {}
     for name in names:

@@ -202,16 +202,15 @@ def name_graphs(store: KgStore, graphs: Sequence[GoldGraph]) -> list[GoldGraph]:
 
 
 def shared_with(
-    questions: Iterable[Question], store: KgStore, dkg: Dkg, identities: Collection[str], max_triples: int,
-    split: str = "test",
-) -> tuple[int, int]:  # fmt: skip
-    """How many of some graphs are also the gold graph of a question of a split, and of how many questions."""
+    questions: Iterable[Question], store: KgStore, dkg: Dkg, identities: Collection[str], max_triples: int
+) -> tuple[int, int]:
+    """How many of some graphs are also the gold graph of a test question, and of how many."""
     wanted = set(identities)
     hit: set[str] = set()
     touched = 0
     with QueryGraphs(store) as queries:
         for question in questions:
-            if question.split != split:
+            if question.split != "test":
                 continue
             paths = gold_paths(question, dkg, searched=0)
             graph = _gold_graph(question, dkg, paths, queries, max_triples, reach=False)

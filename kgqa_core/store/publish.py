@@ -230,7 +230,7 @@ def claim_folder(
     return claim
 
 
-def publish_folder(kind: str, target: Path, fill: Fill, record: Mapping[str, Any] | None = None) -> ArtifactRef:
+def publish_folder(kind: str, target: Path, fill: Fill) -> ArtifactRef:
     """Fill a folder beside `target` and put it in its place when complete; an earlier artifact is replaced last.
 
     For places that the program chose itself; `claim_folder` is for those of users.  Raises OutputError when `target`
@@ -239,7 +239,7 @@ def publish_folder(kind: str, target: Path, fill: Fill, record: Mapping[str, Any
     claim = FolderClaim(kind, target.expanduser().resolve())
     _clear_remains(claim.place)
     claim.check()
-    return claim.publish(fill, record)
+    return claim.publish(fill)
 
 
 def source_of(command: str, **parts: Sequence[Path | str] | Path | str | None) -> dict[str, Any]:

@@ -48,9 +48,8 @@ class BridgedQuestions:
     counts: dict[str, Any]
 
 
-def ids_of_graph(names: Sequence[str], options: KgOptions | None = None) -> Bridge:
+def ids_of_graph(names: Sequence[str]) -> Bridge:
     """Freebase's ids and the paths of P1628 in a graph folder or dump files.  Raises KgInputError, ArtifactError."""
-    options = options or KgOptions()
     if len(names) == 1 and Path(names[0]).is_dir():
         with KgStore.open(Path(names[0])) as store:
             pairs = store.connection.execute(
@@ -58,7 +57,7 @@ def ids_of_graph(names: Sequence[str], options: KgOptions | None = None) -> Brid
             ).fetchall()
             equivalent = store.connection.execute(_EQUIVALENT, [EQUIVALENT_PROPERTY]).fetchall()
     else:
-        pairs, equivalent = [], []
+        pairs, equivalent, options = [], [], KgOptions()
         for source in find_sources(names):
             for relation, key, value in literal_pairs(
                 DumpFile(source, options), (*options.bridges, EQUIVALENT_PROPERTY)

@@ -197,7 +197,6 @@ def test_knowledge_carries_qualifiers_only_when_asked(tmp_path):
 )  # fmt: skip
 def test_ids_made_for_nodes_without_name_are_nameless_unless_there_is_a_label(key: str) -> None:
     assert is_nameless(key)
-    assert not is_nameless(key, has_label=True)
 
 
 @pytest.mark.parametrize(

@@ -248,14 +248,12 @@ def _write_predictions(out: Path, name: str, scored: Sequence[Scored], predictio
     write_json(out / PREDICTIONS / f"{name}.json", document)
 
 
-def tune_on(
-    benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]], same: SameForm = same_form, split: str = DEV
-) -> Thresholds:
-    """The thresholds with the best exact match over all questions of a split."""
+def tune_on(benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]], same: SameForm) -> Thresholds:
+    """The thresholds with the best exact match over all dev questions."""
     tried = []
     for question, ideal in zip(benchmark.questions, benchmark.ideal, strict=True):
         rows = parsed.get(question.id, ())
-        if question.split == split and rows and rows[0].form is not None:
+        if question.split == DEV and rows and rows[0].form is not None:
             wanted = gold(question, ideal)
             believed, dropped = (
                 exact_match(wanted, decide(rows), same),
@@ -265,13 +263,11 @@ def tune_on(
     return tune(tried)
 
 
-def nothing_on(
-    benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]], same: SameForm = same_form, split: str = DEV
-) -> Thresholds | None:
-    """The threshold on "no form" of a parser, tuned on a split; None where the parser never proposes that."""
+def nothing_on(benchmark: Benchmark, parsed: Mapping[str, Sequence[ParsedForm]], same: SameForm) -> Thresholds | None:
+    """The threshold on "no form" of a parser, tuned on dev; None where the parser never proposes that."""
     doubted, some = [], False
     for question, ideal in zip(benchmark.questions, benchmark.ideal, strict=True):
-        if question.split != split:
+        if question.split != DEV:
             continue
         rows = parsed.get(question.id, ())
         some = some or any(row.form is None for row in rows)
