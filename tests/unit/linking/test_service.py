@@ -45,7 +45,7 @@ def test_a_linker_finds_what_no_name_of_the_graph_says(tagger: Maker, api: str) 
         assert [one.candidates[0].rho for one in mentions] == pytest.approx([rho, rho, rho * 0.8])
         assert mentions[0].link_probability == probability and mentions[0].chosen
         assert {one.key for one in mentions[2].candidates} == {"Q2", "Q3"}, "brackets are no part of the name"
-        assert [i for i, _ in found.entities("the tiger city")] == [0]
+        assert [i for i, _ in found.select(found.link("the tiger city"))] == [0]
         asked = len(server.bodies)
         found.link("the tiger city")
         assert len(server.bodies) == asked, "a text is asked once"
@@ -141,7 +141,7 @@ def test_it_works_inside_a_running_event_loop(tagger: Maker) -> None:
         found = asking(tagger, server, "rel")
 
         async def ask() -> list[int]:
-            return [i for i, _ in found.entities("the tiger city")]
+            return [i for i, _ in found.select(found.link("the tiger city"))]
 
         assert asyncio.run(ask()) == [0]
 
