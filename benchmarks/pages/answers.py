@@ -400,6 +400,8 @@ TABLES = (
     Table("people/dev6/first", "docs/auto.md", "people_dev6_first", people),
     Table("people/dev7", "docs/auto.md", "people_dev7", people),
     Table("people/dev7/first", "docs/auto.md", "people_dev7_first", people),
+    Table("people/dev8", "docs/auto.md", "people_dev8", people),
+    Table("people/dev8/first", "docs/auto.md", "people_dev8_first", people),
     Table("people/locked2", "docs/auto.md", "people_locked2", people),
     Table("people/locked3", "docs/auto.md", "people_locked3", people),
     Table("peers", "docs/peers.md", "peers", late("benchmarks.papers.peers", "tables")),

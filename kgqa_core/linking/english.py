@@ -426,6 +426,7 @@ dish, meal, recipe, food
 course, class, subject, module
 teacher, lecturer, instructor, professor, tutor
 student, pupil, learner
+pupil, kid, schoolchild
 paper, article, publication
 thesis, dissertation
 artwork, work of art, work, painting, sculpture

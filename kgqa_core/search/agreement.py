@@ -142,6 +142,7 @@ class GrammarAgreement:
         best_as_object = _BEST_AS_OBJECT.match(text) is not None
         asks_what = ASKS_FOR_THING.match(text) is not None
         asks_kind = _ASKS_FOR_KIND.match(text) is not None
+        asks_which = words.words[:1] in (["which"], ["who"], ["what"])
         to_which, how = _TO_WHICH.match(text) is not None, _HOW.search(text)
         for n, one in enumerate(candidates):
             if (
@@ -163,6 +164,11 @@ class GrammarAgreement:
                 or self._is_in_type(one.form, words)
                 or _groups_otherwise(one.form, self.graph, words)
                 or _takes_away_otherwise(one.form, query, words)
+                or (
+                    isinstance(one.form, Greater)
+                    and english
+                    and not (words.compare.any() or words.rank.any() or words.ends_said or asks_which)
+                )
                 or (isinstance(one.form, Count) and english and not words.count.any())
             ):
                 wrong.add(n)
@@ -475,6 +481,10 @@ class GrammarAgreement:
         named = _places(form, query, words) & behind
         if not named <= _places(form.of, query, words):
             return True  # `of the dragons`
+        first = next((n for n in sorted(behind) if words.words[n - 1] != "of" or n), 0)
+        verb = next((n for n, word in enumerate(words.words) if n > first > 0 and word in (*_BEING, "has", "have")), 0)
+        if verb and max(words.said(form.of) | _places(form.of, query, words), default=0) > verb:
+            return True  # `of the works is on display`
         kinds = [way for way in np.flatnonzero(self.graph.to_truths).tolist() if "among" not in words.words
                  and any(words.relations[way, n : n + 1].max(initial=0.0) == 1.0 for n in behind)]  # fmt: skip
         steps = {step.relation for node in nodes_of(form.of) for step in getattr(node, "path", ())}

@@ -84,6 +84,8 @@ _PLAINER = tuple(
         (r"head ?count", "number of people"),
         (r"of them all", "of all"),
         (r"nothing (?:but|other than|except)", "only"),
+        (r"(\S+) (?:and|but) (?:no other [a-z]+|nothing else|nobody else|no one else)", r"only \1"),
+        (r"else (is|are|was|were|works?|lives?) in the ([a-z]+) (?:with|of)", r"\1 in the same \2 as"),
         (r"i mean,?", ""),
         (r"brothers? (?:and|or) sisters?|sisters? (?:and|or) brothers?", "siblings"),
         (r"what did (.+?) die (?:of|from)", r"what was the cause of death of \1"),
@@ -180,6 +182,12 @@ _ITSELF = re.compile(
     re.IGNORECASE,
 )
 """Words about the graph itself: *does the ontology know*, *in the graph*."""
+_OURS = re.compile(
+    r" (?:of (?:the|this)|(?:of|in|at|to|by|for) our) (?P<thing>company|firm|business|shop|store|school|university|"
+    r"college|institute|museum|gallery|library|hospital|clinic|hotel|club|zoo|farm|city|town)(?=\W*$)",
+    re.IGNORECASE,
+)
+"""Those whose data it is: *the youngest pupil of the school*."""
 MOST_SLOTS = 3
 LONGEST_MENDED, MOST_MENDED = 32, 24
 """Letters of a word whose typing errors are mended, and such words of a question: all words one edit away are made."""
@@ -222,6 +230,9 @@ def read_query(
     itself = _ITSELF.search(marked)
     if itself is not None and itself["thing"].lower() not in graph.label_words:
         marked = f"{marked[: itself.start()]}{'are there' if itself['has'] else 'there'}{marked[itself.end() :]}"
+    ours = _OURS.search(marked)
+    if ours is not None and ours["thing"].lower() not in graph.label_words:
+        marked = marked[: ours.start()] + marked[ours.end() :]
     marked = _INITIALS.sub(lambda found: _spelled_out(found[0], graph), marked)
     rank = ordinal_in(marked)
     marked = corrected(marked, graph)

@@ -492,15 +492,17 @@ class LabelParser:
             values = values - [left[n].loss if n in left else most for n in range(len(values))]
             order = np.argsort(-values, kind="stable").tolist()
             unread = {place: left[n] for place, n in enumerate(order) if n in left}
-            if order and order[0] in left and not left[order[0]].loss and self._may_be_empty(one.candidates[order[0]]):
+            first_read = bool(order) and order[0] in left and not left[order[0]].loss
+            if first_read and self._may_be_empty(one.candidates[order[0]], one.query):
                 values[order[0]] += READ_EMPTY
             known = none_features(torch.from_numpy(values), likeness, torch.from_numpy(one.features), one.query)
             none = float(network.none(known))
             results.append(Ranked(one, order, values[order].tolist(), none, likeness.numpy()[order], unread))
         return results
 
-    def _may_be_empty(self, best: Candidate) -> bool:
-        """Whether a form finds nothing where it might: it narrows things of one kind, and does not intersect others."""
+    def _may_be_empty(self, best: Candidate, query: LabelQuery) -> bool:
+        """Whether a form finds nothing where it might: it narrows things of one kind that the question names, or that
+        have to do with what it names, and does not intersect others."""
         form = best.form.of if isinstance(best.form, Count) else best.form
         if not best.finds_nothing or not isinstance(form, And):
             return False
@@ -513,7 +515,8 @@ class LabelParser:
                     kinds.add(graph.end_type(graph.inverse(graph.directed_relation(step))))
                 case _:
                     return False
-        return len(kinds) == 1
+        named = kinds <= {index for index, _ in query.types} or any(isinstance(part, Join) for part in form.parts)
+        return len(kinds) == 1 and named
 
     def parse(self, questions: Sequence[Question]) -> list[Ranked]:
         """The ranked candidates of questions."""

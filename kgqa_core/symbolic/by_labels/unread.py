@@ -203,6 +203,8 @@ class UnreadWords:
                 wrong = (year and not self.reader.is_dated(form)) or (
                     before.text == "in" and form.compares and not _OPEN_ENDED.match(text[token.end :])
                 )
+                called = root(before.text) in self.reader.types and not before.text.endswith("s")  # `line 7`
+                wrong = wrong or (called and not year)
                 first = any(isinstance(node, Nth) and node.first for node in form.ranks)
                 unused = next(others_used, False)
                 token.state = READ if (form.valued and not wrong and not unused) or first else LEFT
@@ -243,6 +245,9 @@ class UnreadWords:
                 kind = kind and not (after == "of" and root(token.text) in relation_nouns())
                 kind = kind and not self.reader.leads_on(token.text, best)
                 kind = kind and not self.reader.is_of_other_kind(token.text, best)
+                kind = kind and not (
+                    cues.kind == "person" and self.reader.types and not self.reader.finds_persons(best)
+                )
                 kind = kind and not (other and token.text in self.reader.whole_labels)
                 fits = other and self.reader.is_called(token.text, best)
                 fits = fits or (kind and self.reader.fits_kind(token.text, best))
@@ -285,6 +290,10 @@ class UnreadWords:
         likely = sum(token.state == LIKELY for token in tokens)
         unnamed = self.reader.unnamed(form, used, roots(text), rest, learnt) > likely + named_kinds
         unnamed = unnamed and not self.reader.is_all_of_type(best, query)
+        if best.finds_nothing and not (used or query.types):  # of nothing that is named
+            asked_for = roots(text) - {root(unit) for unit in units()}
+            measures = {self.reader.graph.directed_relation(node.path[-1]) for node in form.compares}
+            unnamed |= not all(self.reader.roots_of(one)[1] & asked_for - grammar for one in measures)
         alone, bound = (
             sum(token.state == LEFT and token.alone is apart for token in tokens) for apart in (True, False)
         )
