@@ -16,7 +16,6 @@ from kgqa_core.logic.forms import (
     Class,
     Compare,
     CompareTo,
-    Count,
     Entity,
     Form,
     Greater,
@@ -29,9 +28,11 @@ from kgqa_core.logic.forms import (
     Share,
     children,
     elements,
+    with_children,
 )
 from kgqa_core.logic.measures import measure
 from kgqa_core.logic.memory import Ints, outside
+from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.result import Row
 from kgqa_core.search.graph import LabelGraph
 from kgqa_core.search.operations import KINDS as OPERATIONS
@@ -256,21 +257,26 @@ def ways_of(form: Form, graph: LabelGraph) -> tuple[int, ...]:
 
 
 def stated_form(best: Candidate, graph: LabelGraph) -> Form:
-    """The form of a candidate, without those of its entities that it leads back to and that its answer leaves out: *who
-    has the boss of x* does not ask for x."""
-    form, of = best.form, best.form.of if isinstance(best.form, Count) else best.form
-    if outside(of) or isinstance(of, (Aggregate, Share, Holds)) or isinstance(best.value, bool):
-        return form
-    found = graph.memory.nodes(of)
-    size = len(best.nodes) if best.nodes is not None else best.value
-    own = sorted(graph.memory.know(elements(of).entities).items())
-    given = best.nodes if best.nodes is not None else found[:0]
-    lost = [key for key, node in own if contains(node, found) and not contains(node, given)]
-    if not lost or len(found) - len(lost) != size:
-        return form
-    for key in lost:
-        of = Minus(of, Entity(key))
-    return Count(of) if isinstance(form, Count) else of
+    """The form of a candidate, which says what its paths leave out: *who has the boss of x* does not ask for x."""
+    if outside(best.form):
+        return best.form
+    plain = graph.memory.execute(best.form)
+    same = best.nodes is not None and list(plain.nodes) == best.nodes.tolist()
+    same |= best.value is not None and plain.value == best.value
+    return best.form if same or best.table else _stated(normalise(best.form), graph)
+
+
+def _stated(form: Form, graph: LabelGraph) -> Form:
+    """A form that finds by itself what `PathGraph` finds."""
+    if not isinstance(form, Join) or not isinstance(form.of, (Entity, Literal)) or form.where:
+        return with_children(form, lambda part: _stated(part, graph))
+    found: Form = form.of
+    start = graph.memory.nodes(form.of)
+    for index, step in enumerate(reversed(form.path)):
+        found = Join((step, *found.path), found.of) if isinstance(found, Join) else Join((step,), found)
+        if index and among(start, graph.memory.nodes(found)).any():
+            found = Minus(found, form.of)
+    return found
 
 
 def slots_of(form: Form, query: LabelQuery) -> tuple[int, ...]:

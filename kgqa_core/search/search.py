@@ -143,8 +143,6 @@ class Plan:
     records: int = 0
     """Records without names on this path, which lengthen it by nothing."""
     start: Ints | None = None
-    whole: Ints | None = None
-    """Its members with those of `start`, which are no answer but lie on the way to others; None for the same."""
     kind: str = "none"
     missing: bool = False
     score: float = 0.0
@@ -561,7 +559,7 @@ class PlanSearch:
 
     def _followed(self, plan: Plan, relation: int) -> Iterator[Plan]:
         graph = self.graph
-        whole = reached = graph.follow(plan.nodes if plan.whole is None else plan.whole, relation)
+        reached = graph.follow(plan.nodes, relation)
         if plan.chain > 0 and plan.start is not None:
             reached = reached[~among(reached, plan.start)]
         if not 0 < len(reached) <= LARGE or (len(plan.nodes) > 1 and graph.truths.keys() >= set(reached[:3].tolist())):
@@ -581,7 +579,6 @@ class PlanSearch:
             form, reached, cover, relations=(*plan.relations, relation), slots=plan.slots,
             likeness=plan.likeness + float(self.likeness[relation]), rho=plan.rho,
             cost=plan.cost + (-COST if nameless else idle), things=graph.to_entities(relation), start=plan.start,
-            whole=whole if len(whole) > len(reached) and isinstance(form, Join) else None,
             owner=plan if relation in self.to_records else None,
             chain=plan.chain + 1 if plan.chain >= 0 else -1, records=plan.records + nameless,
             kind=plan.kind, ranked=plan.ranked, texts=plan.texts, away=plan.away, last=relation,
