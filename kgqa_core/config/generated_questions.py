@@ -57,6 +57,11 @@ class NoiseOptions(Options):
     punctuation: Rate = 0.6
     """The mark at the end left out."""
 
+    @classmethod
+    def none(cls) -> NoiseOptions:
+        """Options that change nothing."""
+        return cls(**{name: 0.0 for name in cls.model_fields})
+
 
 class KindShares(Options):
     """How many questions of each kind are made, relative to each other; 0 makes none."""

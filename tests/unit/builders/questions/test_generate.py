@@ -12,7 +12,7 @@ import pytest
 from kgqa_core.builders.questions.draft import COMPLEXITY
 from kgqa_core.builders.questions.generate import FILE, generate
 from kgqa_core.config import KgOptions
-from kgqa_core.config.generated_questions import GeneratedQuestionsOptions, KindShares
+from kgqa_core.config.generated_questions import GeneratedQuestionsOptions, KindShares, NoiseOptions
 from kgqa_core.datasets.files.jsonl import read_question_file
 from kgqa_core.datasets.files.link import link
 from kgqa_core.errors import InputError
@@ -22,7 +22,6 @@ from kgqa_core.logic.execute import answer_texts, execute
 from kgqa_core.logic.parser import parse
 from kgqa_core.types import COMPLEXITY_TYPES
 from kgqa_core.workspace import Workspace
-from tests.unit.datasets.derived.test_noise import NO_NOISE
 
 OPTIONS = GeneratedQuestionsOptions(size=400, read_back=0)
 
@@ -119,7 +118,7 @@ def test_sums_shares_and_groups_are_made_where_they_are_wanted_and_are_what_the_
     film_kg: Path, tmp_path: Path
 ) -> None:
     shares = dict.fromkeys(KindShares.model_fields, 0.0) | dict.fromkeys(AGGREGATES, 1.0)
-    changes = {"size": 70, "unanswerable": 0, "noise": NO_NOISE}
+    changes = {"size": 70, "unanswerable": 0, "noise": NoiseOptions.none()}
     options = OPTIONS.model_copy(update={**changes, "shares": KindShares(**shares)})
     generate(Workspace(tmp_path), film_kg, options, 3)
     rows = [json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines()]
@@ -179,7 +178,7 @@ def test_no_more_answers_than_the_options_allow_counts_apart(film_kg: Path, tmp_
 
 def test_shares_of_zero_make_none_and_no_noise_leaves_the_text(film_kg: Path, tmp_path: Path) -> None:
     shares = KindShares(**{name: 0.0 for name in KindShares.model_fields} | {"one_hop": 1.0})
-    options = GeneratedQuestionsOptions(size=60, shares=shares, read_back=0, noise=NO_NOISE)
+    options = GeneratedQuestionsOptions(size=60, shares=shares, read_back=0, noise=NoiseOptions.none())
     generate(Workspace(tmp_path), film_kg, options, 7)
     rows = answerable([json.loads(line) for line in (tmp_path / FILE).read_text(encoding="utf-8").splitlines()])
     assert {row["kind"] for row in rows} == {"one_hop"}

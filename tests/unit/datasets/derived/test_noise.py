@@ -21,11 +21,8 @@ TEXTS = (
 )
 
 
-NO_NOISE = NoiseOptions(**dict.fromkeys(NoiseOptions.model_fields, 0.0))
-
-
 def only(**rates: float) -> NoiseOptions:
-    return NO_NOISE.model_copy(update={"share": 1.0, **rates})
+    return NoiseOptions.none().model_copy(update={"share": 1.0, **rates})
 
 
 def change(name: str, text: str, *mentions: str, seed: int = 0) -> str:
@@ -40,7 +37,7 @@ def test_the_same_seed_gives_the_same_text(question: tuple[str, tuple[str, ...]]
 
 @given(st.text(), st.lists(st.text(min_size=1, max_size=5), max_size=3), st.integers(0, 100))
 def test_rates_of_zero_change_nothing(text: str, mentions: list[str], seed: int) -> None:
-    assert Noise(NO_NOISE, seed).apply(text, mentions) == text
+    assert Noise(NoiseOptions.none(), seed).apply(text, mentions) == text
     assert Noise(only(), seed).apply(text, mentions) == text
 
 
