@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from kgqa_core.config import RetrievalOptions
@@ -84,19 +83,11 @@ class HopPathRetriever(Retriever):
     name = "hop_path"
     predicts_paths = True
 
-    def __init__(
-        self,
-        dkg: Dkg,
-        trained: OpenedPaths,
-        options: RetrievalOptions,
-        kg: Path | None = None,
-        device: torch.device | None = None,
-    ) -> None:
+    def __init__(self, dkg: Dkg, trained: OpenedPaths, options: RetrievalOptions, kg: Path | None = None) -> None:
         self.kg, self.forms = kg, dict[int, tuple[str, ...]]()
         self.dkg, self.trained, self.options = dkg, trained, options
-        self.device = device or torch.device("cpu")
         self.ids = dict(zip(trained.model.keys, trained.relations.tolist(), strict=True))
-        trained.model.network.to(self.device)
+        trained.model.network.to("cpu")
 
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """Reasoning paths as facts, chain by chain, and ranked entities; none where a question has no topic."""

@@ -378,12 +378,12 @@ class Trained:
         """What it has beside the plain network."""
         return Extension.stored(self.config)
 
-    def plan(self, texts: Sequence[str], device: torch.device | None = None) -> RelationPlan:
+    def plan(self, texts: Sequence[str]) -> RelationPlan:
         """The plan of prepared texts, without gradient and without dropout."""
         self.network.eval()
         with torch.inference_mode():
             ids, mask = self.reader.batch(self.reader.read(texts))
-            plan: RelationPlan = self.network(ids.to(device), mask.to(device))
+            plan: RelationPlan = self.network(ids, mask)
         return plan
 
 

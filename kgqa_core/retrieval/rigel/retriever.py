@@ -40,18 +40,11 @@ class RigelRetriever(Retriever):
     """
 
     def __init__(
-        self,
-        dkg: Dkg,
-        trained: Trained,
-        options: RetrievalOptions,
-        kg: Path | None = None,
-        device: torch.device | None = None,
-        name: str = "rigel",
+        self, dkg: Dkg, trained: Trained, options: RetrievalOptions, kg: Path | None = None, name: str = "rigel"
     ) -> None:
         self.dkg, self.trained, self.options, self.kg, self.name = dkg, trained, options, kg, name
-        self.device = device or torch.device("cpu")
         self.candidates = trained.extension.candidates if trained.extension.soft_start else 0
-        trained.network.to(self.device)
+        trained.network.to("cpu")
 
     def retrieve(self, questions: Sequence[Question], monitor: Monitor = QUIET) -> list[Retrieved]:
         """Facts hop by hop and ranked entities of each question; empty where it has no topic entity."""
@@ -80,7 +73,7 @@ class RigelRetriever(Retriever):
         network.eval()
         prepared, _ = prepare(questions, reader, names, self.dkg, extension.apart, texts)
         with torch.inference_mode():
-            queries = plan_batch(network, reader, prepared, torch.arange(len(questions)), self.device)
+            queries = plan_batch(network, reader, prepared, torch.arange(len(questions)), torch.device("cpu"))
             options = WalkOptions(self.trained.exclude_topic, EPSILON, self.options.edge_budget, self.trained.clamp)
             walked, scores = propagate(self.dkg, queries, extension.intersect, options)
             legs = [1] * len(questions) if queries.ptr is None else queries.ptr.diff().tolist()
