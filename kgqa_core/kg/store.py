@@ -31,7 +31,7 @@ FILE = "kg.duckdb"
 _FEW = 100
 """Rows that are given to a query as its parameters, for a table that is registered costs more."""
 _MOST_KNOWN, _MOST_ROWS, _MOST_TEXTS = 4096, 1000, 50_000
-"""Queries whose rows are kept, rows of one, and ids whose names and keys are kept."""
+"""Queries whose rows are cached, rows of one, and ids whose names and keys are cached."""
 
 READING = f"{VOLATILE}/reading.json"
 """What a build counted while it read, beside its graph."""
@@ -175,7 +175,7 @@ class KgStore(Closing):
         languages: in order of preference, by default the graph's; what comes after them is as `names.language_order`.
         """
         if languages is None:
-            return self._kept(self._names, ids, lambda new: self._find_names(new, None))
+            return self._cached(self._names, ids, lambda new: self._find_names(new, None))
         return self._find_names(ids, languages)
 
     def _find_names(self, ids: Iterable[int], languages: Sequence[str] | None) -> dict[int, str]:
@@ -224,7 +224,7 @@ class KgStore(Closing):
     def entity_keys(self, ids: Iterable[int]) -> dict[int, str]:
         """The key of each entity or literal."""
         sql = "SELECT id, key FROM wanted JOIN entities USING (id) ORDER BY id"
-        return self._kept(self._keys, ids, lambda new: dict(self._rows(sql, self._frame(new))))
+        return self._cached(self._keys, ids, lambda new: dict(self._rows(sql, self._frame(new))))
 
     def entity_ids(self, keys: Iterable[str]) -> dict[str, int]:
         """The id of each of these keys that an entity of the graph has, in order of id."""
@@ -348,7 +348,7 @@ class KgStore(Closing):
         return texts
 
     def _query(self, sql: str, wanted: pl.DataFrame | None = None) -> list[tuple[Any, ...]]:
-        """Rows of a query, which are kept where it is about few things or none."""
+        """Rows of a query, which are cached where it is about few things or none."""
         if wanted is not None and wanted.height > _FEW:
             return self._rows(sql, wanted)
         asked = (sql, *(() if wanted is None else wanted.rows()))
@@ -375,7 +375,9 @@ class KgStore(Closing):
         return self.connection.execute(f"WITH wanted AS (SELECT {given}) {sql}", lists).fetchall()
 
     @staticmethod
-    def _kept(known: dict[int, str], ids: Iterable[int], find: Callable[[list[int]], dict[int, str]]) -> dict[int, str]:
+    def _cached(
+        known: dict[int, str], ids: Iterable[int], find: Callable[[list[int]], dict[int, str]]
+    ) -> dict[int, str]:
         """What is known of ids, ascending, and what is found of the others; threads share what is known."""
         wanted = sorted(set(map(int, ids)))
         found = {i: text for i in wanted if (text := known.get(i)) is not None}

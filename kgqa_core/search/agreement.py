@@ -100,7 +100,7 @@ _HAVING, _ANY = frozenset("with without having have has".split()), frozenset("a 
 _TURNING = frozenset("bad former ex previous failed rejected excluded forbidden banned".split())
 """Words of labels that say the opposite of the others."""
 _BEING = frozenset(("is", "are", "was", "were"))
-_BEHIND_ASKED = [[word] for word in ("has", "have", "had", "in", "on", "that", "with", "without", "which", "who")]
+_BEHIND_ASKED = frozenset("has have had in on that with without which who".split())
 """Words next to the noun for what is asked for that tell more of it: *cities in x that are on no river*."""
 _TIED = frozenset(("in", "on", "at", "by", "with", "from", "for", "under"))
 _ENDS = {"gt": "max", "ge": "max", "lt": "min", "le": "min"}
@@ -247,7 +247,7 @@ class GrammarAgreement:
             if query.text.lower().startswith("which "):
                 demands.append([not self._finds_numbers(one, noun) for one in candidates])
             first = not words.weights[: max(words.asked, 0)].any()  # not `capital of the province with`
-            if first and words.words[words.asked + 1 : words.asked + 2] in _BEHIND_ASKED:
+            if first and not _BEHIND_ASKED.isdisjoint(words.words[words.asked + 1 : words.asked + 2]):
                 found = (one.nodes is None or one.finds_nothing or self._found(one) for one in candidates)
                 demands.append([own is True or not types.isdisjoint(own) for own in found])
         nameless = [self._finds_nameless(one, query) for one in candidates]
@@ -481,7 +481,7 @@ class GrammarAgreement:
         named = _places(form, query, words) & behind
         if not named <= _places(form.of, query, words):
             return True  # `of the dragons`
-        first = next((n for n in sorted(behind) if words.words[n - 1] != "of" or n), 0)
+        first = min(behind, default=0)
         verb = next((n for n, word in enumerate(words.words) if n > first > 0 and word in (*_BEING, "has", "have")), 0)
         if verb and max(words.said(form.of) | _places(form.of, query, words), default=0) > verb:
             return True  # `of the works is on display`

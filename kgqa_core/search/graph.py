@@ -581,6 +581,12 @@ class LabelGraph:
         held = np.bincount(self.memory.relation[blank[self.memory.tail]], minlength=self.relations)
         return (held == self.triples) & (held > 0)
 
+    @cached_property
+    def to_records(self) -> frozenset[int]:
+        """Relations that lead to records without names, or to blank nodes."""
+        ways = range(self.relations)
+        return frozenset(one for one in ways if self.to_blank[one] or self.is_nameless(self.end_type(one)))
+
     def is_nameless(self, type_index: int) -> bool:
         """Whether things of a type have no names but its label and a code, as *visit V106* or a blank node: records of
         what other things have to do with each other."""

@@ -539,18 +539,12 @@ class PlanSearch:
             yield from self._followed(plan, relation)
         yield from self._absent(beam)
 
-    @cached_property
-    def to_records(self) -> set[int]:
-        """Relations that lead to records without names, or to blank nodes."""
-        graph = self.graph
-        return {one for one in range(graph.relations) if graph.to_blank[one] or graph.is_nameless(graph.end_type(one))}
-
     def _of_records(self, plan: Plan) -> Iterator[Plan]:
         """Of things what they are ranked and narrowed by that their records have, where a word names it."""
         graph = self.graph
-        if not self.to_records or not plan.things or not 1 < len(plan.nodes) <= LARGE:
+        if not graph.to_records or not plan.things or not 1 < len(plan.nodes) <= LARGE:
             return
-        for relation in self.to_records.intersection(graph.directed_relations(plan.nodes).tolist()):
+        for relation in graph.to_records.intersection(graph.directed_relations(plan.nodes).tolist()):
             own = graph.directed_relations(graph.tails_of(relation)).tolist()
             if any(graph.is_measure(one) and self.words.names(one) for one in own):
                 for records in self._followed(plan, relation):
@@ -579,7 +573,7 @@ class PlanSearch:
             form, reached, cover, relations=(*plan.relations, relation), slots=plan.slots,
             likeness=plan.likeness + float(self.likeness[relation]), rho=plan.rho,
             cost=plan.cost + (-COST if nameless else idle), things=graph.to_entities(relation), start=plan.start,
-            owner=plan if relation in self.to_records else None,
+            owner=plan if relation in graph.to_records else None,
             chain=plan.chain + 1 if plan.chain >= 0 else -1, records=plan.records + nameless,
             kind=plan.kind, ranked=plan.ranked, texts=plan.texts, away=plan.away, last=relation,
         )  # fmt: skip
