@@ -14,7 +14,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from kgqa_core.errors import FormError
-from kgqa_core.logic.forms import Arg, Compare, CompareTo, Entity, Greater, Nth, Step, Steps, TimeConstraint, Where
+from kgqa_core.logic.forms import (
+    Aggregate,
+    Arg,
+    Compare,
+    CompareTo,
+    Entity,
+    Greater,
+    Nth,
+    Step,
+    Steps,
+    TimeConstraint,
+    Where,
+    is_computed,
+    span_of,
+)
 from kgqa_core.logic.lookup import Ids, ending
 from kgqa_core.logic.measures import (
     TIME,
@@ -26,6 +40,7 @@ from kgqa_core.logic.measures import (
     lo_sql,
     measure,
     measured_sql,
+    spans_sql,
 )
 
 TIMED_SQL = f"({dated_sql('e')} OR (e.number = floor(e.number) AND e.unit IS NULL AND abs(e.number) < 3000))"
@@ -104,6 +119,8 @@ class QueryBuilder:
         if not path:
             return
         joins, end = self._hops(path, "p.id")
+        if span := span_of(path):
+            self.prove_path(self.pairs(pairs, (Step(span.until),)), (Step(span.until),))
         triples = ", ".join(f"h{number}.id" for number in range(len(path)))
         self.proofs.append(f"SELECT unnest([{triples}]) AS triple FROM {pairs} p {joins} WHERE {end} = p.node")
 
@@ -234,7 +251,7 @@ def ranked(builder: QueryBuilder, form: Arg | Nth, members: str, within: str | N
     """Members with the best value, or the n-th best distinct one, with all ties."""
     aggregate, order = _BEST[form.best]
     pairs = builder.pairs(members, form.path)
-    values = values_of(builder, pairs, form.counted)
+    values = values_of(builder, pairs, form)
     dimension = f"SELECT dim FROM {values} GROUP BY dim ORDER BY count(DISTINCT id) DESC, dim LIMIT 1"
     values_table = builder.table(
         f"SELECT id, dim, {aggregate}(x) AS x FROM {values} WHERE dim = ({dimension}) GROUP BY id, dim",
@@ -246,7 +263,7 @@ def ranked(builder: QueryBuilder, form: Arg | Nth, members: str, within: str | N
     name = builder.table(f"SELECT id FROM ({places}){inside}")
 
     def prove(needed: str) -> None:
-        best = _best_pairs(builder, needed, values_table, pairs, values, form.counted)
+        best = _best_pairs(builder, needed, values_table, pairs, values, is_computed(form))
         builder.prove_path(best, form.path)
 
     return RankedTable(name, prove)
@@ -257,7 +274,7 @@ def greater(builder: QueryBuilder, form: Greater, one: str, other: str, within: 
     aggregate, order = _BEST[form.best]
     both = builder.table(f"SELECT id FROM {one} UNION SELECT id FROM {other}")
     pairs = builder.pairs(both, form.path)
-    values = values_of(builder, pairs, form.counted)
+    values = values_of(builder, pairs, form)
     sides = builder.table(
         f"SELECT side, dim, {aggregate}(x) AS x FROM ("
         f"SELECT 0 AS side, v.* FROM {values} v WHERE id IN (SELECT id FROM {one}) "
@@ -278,20 +295,19 @@ def greater(builder: QueryBuilder, form: Greater, one: str, other: str, within: 
 
     def prove(needed: str) -> None:
         proved = builder.table(f"SELECT DISTINCT id FROM {shown} WHERE EXISTS (SELECT 1 FROM {needed})")
-        builder.prove_path(_best_pairs(builder, proved, shown, pairs, values, form.counted), form.path)
+        builder.prove_path(_best_pairs(builder, proved, shown, pairs, values, is_computed(form)), form.path)
 
     return RankedTable(name, prove, compared=builder.table(f"SELECT DISTINCT id FROM {shown}"))
 
 
-def counted_compare(builder: QueryBuilder, form: Compare, within: str | None) -> RankedTable:
-    """What the path leads from to so many nodes; what it leads nowhere from is left out."""
+def computed_compare(builder: QueryBuilder, form: Compare, within: str | None) -> RankedTable:
+    """What the path leads from to so many nodes, or what lasts so long; without what has neither."""
     result = measure(form.value)
     if result is None or result.dim != "":
-        raise FormError(f"a count is compared with a plain number, and {form.value} is none")
+        raise FormError(f"a count or a span of time is compared with a plain number, and {form.value} is none")
     pairs = builder.pairs(within or _starts(builder, form.path), form.path)
-    name = builder.table(
-        f"SELECT id FROM {pairs} GROUP BY id HAVING count(*) {_SIGNS[form.op]} {builder.bind(result.lo)}"
-    )
+    values = values_of(builder, pairs, form)
+    name = builder.table(f"SELECT DISTINCT id FROM {values} WHERE x {_SIGNS[form.op]} {builder.bind(result.lo)}")
 
     def prove(needed: str) -> None:
         proved = builder.table(f"SELECT id, node FROM {pairs} WHERE id IN (SELECT id FROM {needed})")
@@ -303,7 +319,7 @@ def counted_compare(builder: QueryBuilder, form: Compare, within: str | None) ->
 def compare_to(builder: QueryBuilder, form: CompareTo, one: str, within: str | None) -> RankedTable:
     """What has a value that compares so with the best of `one`, of the same dimension."""
     pairs, own = (builder.pairs(start, form.path) for start in (within or _starts(builder, form.path), one))
-    values, own_values = (values_of(builder, table, form.counted) for table in (pairs, own))
+    values, own_values = (values_of(builder, table, form) for table in (pairs, own))
     bounds = builder.table(f"SELECT dim, {form.best}(x) AS x FROM {own_values} GROUP BY dim")
     test = f"JOIN {bounds} b ON b.dim = v.dim WHERE v.x {_SIGNS[form.op]} b.x"
     compared = builder.table(f"SELECT DISTINCT v.id, v.dim, v.x FROM {own_values} v JOIN {bounds} b USING (dim, x)")
@@ -312,7 +328,7 @@ def compare_to(builder: QueryBuilder, form: CompareTo, one: str, within: str | N
         found = builder.table(f"SELECT v.id, v.dim, v.x FROM {values} v {test} AND v.id IN (SELECT id FROM {needed})")
         for best, ways, told in ((found, pairs, values), (compared, own, own_values)):
             proved = builder.table(f"SELECT DISTINCT id FROM {best} WHERE EXISTS (SELECT 1 FROM {needed})")
-            builder.prove_path(_best_pairs(builder, proved, best, ways, told, form.counted), form.path)
+            builder.prove_path(_best_pairs(builder, proved, best, ways, told, is_computed(form)), form.path)
 
     return RankedTable(
         builder.table(f"SELECT DISTINCT v.id FROM {values} v {test}"),
@@ -360,16 +376,25 @@ def time_constraint(builder: QueryBuilder, form: TimeConstraint, members: str) -
     return RankedTable(builder.table(f"SELECT DISTINCT id FROM {holding}"), prove)
 
 
-def values_of(builder: QueryBuilder, pairs: str, counted: bool) -> str:
-    """Table (id, node, dim, x) of the values at the end of a path; counted: one row an id, without a node."""
-    if counted:
+def values_of(builder: QueryBuilder, pairs: str, form: Arg | Nth | Compare | CompareTo | Greater | Aggregate) -> str:
+    """Table (id, node, dim, x) of what a form measures; without a node where it is computed.
+
+    pairs: table (id, node) of what its path leads to.
+    """
+    if span := span_of(form.path):
+        end = builder.pairs(pairs, (Step(span.until),))
+        rows = f"(SELECT p.id, p.node, q.node AS end FROM {pairs} p JOIN {end} q USING (id)) p"
+        return builder.table(
+            spans_sql(span.unit, f"{rows} JOIN entities b ON b.id = p.node JOIN entities e ON e.id = p.end")
+        )
+    if form.counted:
         return builder.table(f"SELECT id, NULL AS node, '' AS dim, count(*)::DOUBLE AS x FROM {pairs} GROUP BY id")
     return builder.table(measured_sql(pairs, builder.ids.measures))
 
 
-def _best_pairs(builder: QueryBuilder, needed: str, best: str, pairs: str, values: str, counted: bool) -> str:
-    """Pairs (id, node) of needed ids: the nodes with their best value `best(id, dim, x)`, or all that were counted."""
-    if counted:
+def _best_pairs(builder: QueryBuilder, needed: str, best: str, pairs: str, values: str, computed: bool) -> str:
+    """Pairs (id, node) of needed ids: the nodes with their best value `best(id, dim, x)`; of what is computed all."""
+    if computed:
         return builder.table(f"SELECT id, node FROM {pairs} WHERE id IN (SELECT id FROM {needed})")
     return builder.table(
         f"SELECT DISTINCT v.id, v.node FROM {values} v JOIN {best} b USING (id, dim, x) "

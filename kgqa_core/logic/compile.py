@@ -120,15 +120,17 @@ def _share(build: _Compiler, form: forms.Share, proof: bool) -> str:
 def _aggregate(build: _Compiler, form: forms.Aggregate, proof: bool) -> str:
     """The values of members; the dimension of a text or an entity is empty."""
     builder, inner, path = build.builder, build.set(form.of, None), form.path or form.by
-    ways = form.how in forms.EVERY_WAY and not form.counted
+    computed = forms.is_computed(form)
+    ways = form.how in forms.EVERY_WAY and not computed
     pairs = builder.pairs(inner.name, path, "ALL" if ways else "DISTINCT")
     values = f"(SELECT *, '' AS dim, 0 AS x FROM {pairs})"
-    if form.counted or form.how in (*forms.REDUCTIONS, *forms.BEST_MEMBERS):
-        values = tables.values_of(builder, pairs, form.counted)
+    if computed or form.how in (*forms.REDUCTIONS, *forms.BEST_MEMBERS):
+        values = tables.values_of(builder, pairs, form)
     groups = builder.pairs(inner.name, form.by) if form.path and form.by else None
     key, join = ("g.node", f"JOIN {groups} g USING (id) ") if groups else ("v.node" if form.by else "-1", "")
     if proof:
-        used = pairs if form.counted else builder.table(f"SELECT DISTINCT v.id, v.node FROM {values} v {join}")
+        shown = f"{pairs} v SEMI JOIN {values} USING (id)" if computed else f"{values} v {join}"
+        used = builder.table(f"SELECT DISTINCT v.id, v.node FROM {shown}")
         builder.prove_path(used, path)
         inner.prove(builder.table(f"SELECT DISTINCT id FROM {used}"))
         if groups:
@@ -153,8 +155,8 @@ class _Compiler:
                 return self._leaf(form, within)
             case forms.Join(path=path, of=of):
                 return self._join(form, within)
-            case forms.Compare(counted=True):
-                return self._ranked(tables.counted_compare(self.builder, form, within))
+            case forms.Compare() if forms.is_computed(form):
+                return self._ranked(tables.computed_compare(self.builder, form, within))
             case forms.Compare(op=op, path=path, value=value):
                 if measure(value) is None:
                     raise FormError(f"{op} compares numbers and dates, and {value} is neither")

@@ -28,11 +28,12 @@ written in one way.
                              (TOPMAX (GROUP …)), (TOPMIN (GROUP …)): the values of r with the largest or smallest
     Qualifier                (QUALIFIER q (JOIN r X) Y): values of q on the statements that join Y to X
 
-`Or`, `Minus`, `Nth`, `CompareTo`, `Greater`, `Holds`, `Share`, `Aggregate`, conditions on qualifiers and counted paths
-are extensions.  A counted path, `(ARGMAX X (COUNT r))`, stands for how many nodes it reaches.  A condition on
-qualifiers is written after the join that it is about: `(JOIN (R P39) Q76 (eq P642 Q30))`; `at` selects statements that
-have a time and hold at it, `current` those that do not say that they ended before a date, `first` and `last` those with
-the n-th value from an end.
+`Or`, `Minus`, `Nth`, `CompareTo`, `Greater`, `Holds`, `Share`, `Aggregate`, conditions on qualifiers, counted paths and
+spans of time are extensions.  A counted path, `(ARGMAX X (COUNT r))`, stands for how many nodes it reaches;
+`(DAYS r s)` and `(YEARS r s)`, where a path stands that measures, for the time from the date of r to that of s.  A
+condition on qualifiers is written after the join that it is about: `(JOIN (R P39) Q76 (eq P642 Q30))`; `at` selects
+statements that have a time and hold at it, `current` those that do not say that they ended before a date, `first` and
+`last` those with the n-th value from an end.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ EVERY_WAY = ("sum", "avg", "median")
 REDUCTIONS = (*ARITHMETIC, *BESTS)
 BEST_MEMBERS = ("argmax", "argmin")
 """Aggregates by group that denote members."""
+UNITS_OF_TIME = ("days", "years")
 WHERE_OPS = ("eq", *OPS, "at", "current", "first", "last")
 
 
@@ -67,6 +69,24 @@ class Step:
     def __str__(self) -> str:
         text = syntax.relation_text(self.relation)
         return f"(R {text})" if self.inverse else text
+
+
+@dataclass(frozen=True, slots=True)
+class Span(Step):
+    """The time from a date to the date of another relation of the same thing: days, or completed years as of ages.
+
+    It stands alone where a path measures.  Days need dates to the day; a date before the first one gives nothing.
+    Raises FormError for an unknown unit.
+    """
+
+    until: str = ""
+    unit: str = "days"
+
+    def __post_init__(self) -> None:
+        _check("unit of time", self.unit, UNITS_OF_TIME)
+
+    def __str__(self) -> str:
+        return f"({self.unit.upper()} {syntax.relation_text(self.relation)} {syntax.relation_text(self.until)})"
 
 
 Steps = tuple[Step, ...]
@@ -134,6 +154,8 @@ class Join(Form):
 
     def __post_init__(self) -> None:
         _check_path("JOIN", self.path)
+        if span_of(self.path):
+            raise FormError(f"{self.path[-1]} measures, as in (AVG X {self.path[-1]}); nothing is joined by it")
         if self.where and len(self.path) > 1:
             raise FormError(f"conditions on qualifiers need a path of one relation, and {_path(self.path)} has more")
         for condition in self.where:
@@ -415,6 +437,17 @@ class Qualifier(Form):
         return f"(QUALIFIER {syntax.relation_text(self.relation)} {self.of}{one})"
 
 
+def span_of(path: Steps) -> Span | None:
+    """The span of time that a path is, None where it is another."""
+    last = path[-1] if path else None
+    return last if isinstance(last, Span) else None
+
+
+def is_computed(form: Arg | Nth | Compare | CompareTo | Greater | Aggregate) -> bool:
+    """Whether a form measures by numbers that no triple states: counts, or spans of time."""
+    return form.counted or span_of(form.path) is not None
+
+
 def is_table(form: Form) -> bool:
     """Whether a form denotes rows of two columns."""
     return isinstance(form, Aggregate) and (bool(form.by) or form.how == "values") and not form.pick
@@ -494,6 +527,7 @@ def elements(form: Form) -> Elements:
                 results["relations"].add(relation)
         path = (*getattr(node, "path", ()), *getattr(node, "by", ()))
         results["relations"].update(step.relation for step in path)
+        results["relations"].update(step.until for step in path if isinstance(step, Span))
         for relation, _, operand in node.where if isinstance(node, Join) else ():
             results["relations"].add(relation)
             todo.append(operand)
@@ -542,3 +576,5 @@ def _check(what: str, value: str, known: tuple[str, ...]) -> None:
 def _check_path(name: str, path: Steps) -> None:
     if not path:
         raise FormError(f"{name} needs a relation, and the path is empty")
+    if len(path) > 1 and any(isinstance(step, Span) for step in path):
+        raise FormError(f"{name} takes a span of time alone, and {_path(path)} is a path of several relations")

@@ -19,11 +19,15 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 import duckdb
+import numpy as np
+from numpy.typing import NDArray
 
 from kgqa_core.kg.literals import NUMBER, NUMBER_SQL, NUMERIC, PRECISION_SQL, TEMPORAL
 from kgqa_core.kg.sql import quoted
 from kgqa_core.kg.vocabulary import STRING, XSD
 from kgqa_core.logic.forms import Literal
+
+Floats = NDArray[np.float64]
 
 
 class Unit(NamedTuple):
@@ -99,9 +103,10 @@ TIME = "time"
 _DIGITS = ".11e"
 """How a number that was converted to its base unit is rounded: to twelve digits."""
 
-_DAY = 86_400
-_YEAR = 372 * _DAY
-_WIDTHS = {9: _YEAR, 10: 31 * _DAY, 11: _DAY, 12: 3600, 13: 60}
+DAY, _WITH_DAY = 86_400, 11
+"""Seconds of a day, and the precision of a date to the day."""
+_YEAR = 372 * DAY
+_WIDTHS = {9: _YEAR, 10: 31 * DAY, 11: DAY, 12: 3600, 13: 60}
 _SECONDS = f"round({{e}}.number * {_YEAR})"
 _WIDTH = f"(CASE {{e}}.precision {' '.join(f'WHEN {p} THEN {w}' for p, w in _WIDTHS.items())} ELSE 1 END)"
 _SPAN = "pow(10, 9 - {e}.precision)"
@@ -138,6 +143,37 @@ def lo_sql(e: str) -> str:
 def hi_sql(e: str) -> str:
     """Where a date of the row `e` ends, in seconds; the second after its last."""
     return f"({_LO.format(e=e)} + {_LENGTH.format(e=e)})"
+
+
+def spans_sql(unit: str, rows: str) -> str:
+    """Rows (id, node, dim, x) of the spans of time between two rows of `entities`, `b` and `e` (`forms.Span`).
+
+    rows: what follows FROM, with the ids of members as `p.id`.
+    """
+    sure = f" AND least(b.precision, e.precision) >= {_WITH_DAY}" if unit == "days" else ""
+    x = f"floor(({lo_sql('e')} - {lo_sql('b')}) / {_YEAR})"
+    if unit == "days":
+        months, years = f"floor(lo / {31 * DAY})", f"floor((floor(lo / {31 * DAY}) - 2) / 12)"
+        days = (
+            f"floor(lo / {DAY}) - 31 * {months} + 365 * {years} + floor({years} / 4) - floor({years} / 100) "
+            f"+ floor({years} / 400) + floor((153 * ({months} - 2 - 12 * {years}) + 2) / 5)"
+        )
+        first, last = (f"list_transform([{lo_sql(row)}], lambda lo: {days})[1]" for row in "be")
+        x = f"{last} - ({first})"
+    dated = f"{dated_sql('b')} AND {dated_sql('e')} AND {lo_sql('e')} >= {lo_sql('b')}"
+    return f"SELECT p.id, NULL AS node, '' AS dim, {x} AS x FROM {rows} WHERE {dated}{sure}"
+
+
+def spans(unit: str, begin: Floats, end: Floats) -> Floats:
+    """The same of where dates begin, in seconds; of days both are dates to the day."""
+    return np.floor((end - begin) / _YEAR) if unit == "years" else _days(end) - _days(begin)
+
+
+def _days(lo: Floats) -> Floats:
+    """Days up to a date of the Gregorian calendar; the year begins in March, so that a leap day is its last."""
+    months, day = np.divmod(lo // DAY, 31)
+    years, month = np.divmod(months - 2, 12)
+    return 365 * years + years // 4 - years // 100 + years // 400 + (153 * month + 2) // 5 + day
 
 
 def rounded_sql(x: str) -> str:

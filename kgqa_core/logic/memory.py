@@ -19,7 +19,7 @@ from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.logic import forms
 from kgqa_core.logic.execute import execute
 from kgqa_core.logic.forms import Form, Steps, children
-from kgqa_core.logic.measures import TIME, hi_sql, measure, measured_sql
+from kgqa_core.logic.measures import DAY, TIME, hi_sql, measure, measured_sql, spans
 from kgqa_core.logic.normalise import normalise
 from kgqa_core.logic.result import Result, Values, aggregated, of_no_number, share, with_bounds
 
@@ -112,13 +112,13 @@ class MemoryGraph:
 
     def aggregate(self, members: Ints, form: forms.Aggregate) -> Result:
         """What a form computes of the values of `members`, as it says it of its own."""
-        every_way = form.how in forms.EVERY_WAY and not form.counted
-        source, node = self.pairs(members, form.path or form.by, every_way=every_way)
-        if form.counted:
-            source, counts = np.unique(source, return_counts=True)
-            node, number, dim = np.full(len(source), -1), counts.astype(np.float64), np.full(len(source), "")
+        if forms.is_computed(form):
+            source, number = self.computed(members, form.path)
+            node, dim = np.full(len(source), -1), np.full(len(source), "")
             x, unit = number, dim
         else:
+            every_way = form.how in forms.EVERY_WAY
+            source, node = self.pairs(members, form.path or form.by, every_way=every_way)
             if form.how in (*forms.REDUCTIONS, *forms.BEST_MEMBERS):
                 source, node = source[self.dim[node] >= 0], node[self.dim[node] >= 0]
             dim, unit = np.array([*self.dimensions, ""])[self.dim[node]], self.units[self.unit[node]]
@@ -206,6 +206,10 @@ class MemoryGraph:
             runs.append(joined_ranges(starts, stops - starts))
         return np.union1d(runs[0], self._back[runs[1]])
 
+    def is_date(self, nodes: Ints) -> NDArray[np.bool_]:
+        """Whether each node is a date."""
+        return self.dim[nodes] == (self.dimensions.index(TIME) if TIME in self.dimensions else len(self.dimensions))
+
     def back(self, nodes: Ints, path: Steps) -> Ints:
         """What the path leads from to any of `nodes`, ascending."""
         for step in reversed(path):
@@ -271,48 +275,65 @@ class MemoryGraph:
         return np.flatnonzero(near & TESTS[op](self.x, result.lo))
 
     def _compared(self, form: forms.Compare) -> Ints:
-        if not form.counted:
+        if not forms.is_computed(form):
             return self.back(self.within(form.op, form.value), form.path)
         result = measure(form.value)
         if result is None or result.dim != "":
-            raise FormError(f"a count is compared with a plain number, and {form.value} is none")
+            raise FormError(f"a count or a span of time is compared with a plain number, and {form.value} is none")
         first = form.path[0]
         own = self.relation == self._relation(first.relation)
         start = np.unique((self.tail if first.inverse else self.head)[own])
-        source, _ = self.pairs(start, form.path)
-        counts = np.bincount(source, minlength=len(start))
-        return start[(counts > 0) & TESTS[form.op](counts, result.lo)]
+        source, number = self.computed(start, form.path)
+        return start[once(source[TESTS[form.op](number, result.lo)])]
+
+    def computed(self, nodes: Ints, path: Steps) -> tuple[Ints, NDArray[np.float64]]:
+        """(place in `nodes`, number): how many nodes a path reaches, where it does, or each span of time."""
+        source, begin = self.pairs(nodes, path)
+        span = forms.span_of(path)
+        if span is None:
+            counts = np.bincount(source, minlength=len(nodes))
+            some = np.flatnonzero(counts)
+            return some, counts[some].astype(np.float64)
+        of, end = self.pairs(nodes, (forms.Step(span.until),))
+        starts, stops = (np.searchsorted(of, source, side) for side in ("left", "right"))
+        source, begin = (np.repeat(own, stops - starts) for own in (source, begin))
+        end = end[joined_ranges(starts, stops - starts)]
+        sure = self.is_date(begin) & self.is_date(end) & (self.x[begin] <= self.x[end])
+        if span.unit == "days":
+            sure &= np.maximum(self.hi[begin] - self.x[begin], self.hi[end] - self.x[end]) <= DAY
+        return source[sure], spans(span.unit, self.x[begin[sure]], self.x[end[sure]])
 
     def _compared_to(self, form: forms.CompareTo) -> Ints:
         if isinstance(form.one, forms.Aggregate):
             bounded = with_bounds(form, self.execute)
             return self.nodes(bounded) if isinstance(bounded, forms.Compare) else NONE
-        _, dims, x = self._of(self.nodes(form.one), form.path, form.counted)
+        _, dims, x = self._of(self.nodes(form.one), form)
         pick, found = np.max if form.best == "max" else np.min, [NONE]
         for dim in np.unique(dims):
             bound = pick(x[dims == dim])
-            if form.counted:
+            if forms.is_computed(form):
                 number = forms.Literal(str(int(bound)), f"{XSD}integer")
-                found.append(self._compared(forms.Compare(form.op, form.path, number, counted=True)))
+                found.append(self._compared(forms.Compare(form.op, form.path, number, form.counted)))
             else:
                 near = np.flatnonzero((self.dim == dim) & TESTS[form.op](self.x, bound))
                 found.append(self.back(near, form.path))
         return np.unique(np.concatenate(found))
 
-    def _of(self, nodes: Ints, path: Steps, counted: bool) -> tuple[Ints, NDArray[np.int16], NDArray[np.float64]]:
-        """(place in `nodes`, dimension, value) of the values at the end of a path."""
-        source, reached = self.pairs(nodes, path)
-        if counted:
-            counts = np.bincount(source, minlength=len(nodes)) if len(source) else np.zeros(len(nodes))
-            some = np.flatnonzero(counts)
-            return some, np.zeros(len(some), dtype=np.int16), counts[some].astype(np.float64)
+    def _of(
+        self, nodes: Ints, form: forms.Arg | forms.Nth | forms.CompareTo | forms.Greater
+    ) -> tuple[Ints, NDArray[np.int16], NDArray[np.float64]]:
+        """(place in `nodes`, dimension, value) of what a form measures them by."""
+        if forms.is_computed(form):
+            some, number = self.computed(nodes, form.path)
+            return some, np.zeros(len(some), dtype=np.int16), number
+        source, reached = self.pairs(nodes, form.path)
         measured = self.dim[reached] >= 0
         reached = reached[measured]
         return source[measured], self.dim[reached], self.x[reached]
 
     def ranked(self, members: Ints, form: forms.Arg | forms.Nth) -> Ints:
         """The best of `members`, the n-th or the first n, as a form says it of its own."""
-        source, dim, x = self._of(members, form.path, form.counted)
+        source, dim, x = self._of(members, form)
         if not len(source):
             return NONE
         having = {int(d): len(np.unique(source[dim == d])) for d in np.unique(dim)}
@@ -333,7 +354,7 @@ class MemoryGraph:
         sides = []
         for part in (form.one, form.other):
             members = self.nodes(part)
-            sides.append((members, *self._of(members, form.path, form.counted)))
+            sides.append((members, *self._of(members, form)))
         shared = sorted({int(d) for d in sides[0][2]} & {int(d) for d in sides[1][2]})
         if not shared:
             return NONE
@@ -347,7 +368,7 @@ class MemoryGraph:
 
     def is_certain(self, form: forms.Greater) -> bool:
         """Whether no date of one side of a comparison lies within a less precise one of the other."""
-        if form.counted:
+        if forms.is_computed(form):
             return True
         one, other = (self.pairs(self.nodes(part), form.path)[1] for part in (form.one, form.other))
         overlap = (self.x[one, None] < self.hi[other]) & (self.x[other] < self.hi[one, None])

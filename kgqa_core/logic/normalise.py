@@ -5,7 +5,7 @@ isomorphic when their trees are, up to the order of parts that have none.  Norma
 
 - parts of AND and OR are sorted and stand once; an AND or OR of one part is that part;
 - (AND (MINUS X Y) Z) = (MINUS (AND X Z) Y), and (MINUS (MINUS X Y) Z) = (MINUS X (OR Y Z));
-- (JOIN r (lt s v)) = (lt (JOIN r s) v), where the path is not counted;
+- (JOIN r (lt s v)) = (lt (JOIN r s) v), where the path is not counted and no span of time;
 - (NTHMAX 1 X r) = (FIRSTMAX 1 X r) = (ARGMAX X r);
 - the two of GREATER and LESS are sorted, and so are conditions on qualifiers;
 - with `inverses`, a relation that has an inverse of its own (Freebase's reverse properties) is written as the first of
@@ -67,7 +67,7 @@ def _join(path: Steps, of: Form, where: tuple[forms.Where, ...]) -> Form:
     if where:
         conditions = {str(forms.Where(*condition)): forms.Where(*condition) for condition in where}
         return forms.Join(path, of, tuple(conditions[text] for text in sorted(conditions)))
-    if isinstance(of, forms.Compare) and not of.counted:
+    if isinstance(of, forms.Compare) and not forms.is_computed(of):
         return replace(of, path=path + of.path)
     return forms.Join(path, of)
 

@@ -182,11 +182,15 @@ def _path(node: _Node) -> Steps:
 
 
 def _measure(node: _Node) -> tuple[Steps, bool]:
-    if isinstance(node, _List) and _operator(node)[0] == "COUNT":
-        operands = _operator(node)[1]
+    name, operands = _operator(node) if isinstance(node, _List) else ("", [])
+    if name == "COUNT":
         if len(operands) != 1:
             _fail(node.at, "a counted path is written (COUNT r)")
         return _path(operands[0]), True
+    if name.lower() in forms.UNITS_OF_TIME:
+        if len(operands) != 2:
+            _fail(node.at, f"the time between two dates is written ({name} r s)")
+        return (forms.Span(_key(operands[0]), until=_key(operands[1]), unit=name.lower()),), False
     return _path(node), False
 
 

@@ -113,7 +113,7 @@ def _reduced(form: forms.Aggregate, key: int, own: Values) -> list[Row]:
         return [Row(key, member) for member in np.unique(own.member[best]).tolist()]
     if form.how in ("max", "min"):
         best = own.x == (own.x.max() if form.how == "max" else own.x.min())
-        if not form.counted:
+        if not forms.is_computed(form):
             return [Row(key, node) for node in np.unique(own.node[best]).tolist()]
         return [Row(key, None, tidy(own.x[best][0]))]
     if form.how == "median":

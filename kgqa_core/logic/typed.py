@@ -96,13 +96,13 @@ class _Checker:
         if form.how in (*forms.REDUCTIONS, *forms.BEST_MEMBERS):
             self.measured(form, of, form.path, form.counted)
         ends = {key for kind, key in self.along(form, of, form.path).may or () if kind == "literal"} - {TEXT}
-        if form.how in forms.ARITHMETIC and not form.counted and ends == {TIME}:
+        if form.how in forms.ARITHMETIC and not forms.is_computed(form) and ends == {TIME}:
             raise FormError(
                 f"values of {form.path[-1]} are dates, which are not added; MAX and MIN give last and first"
             )
         if form.by or form.how == "values":
             return Typed("either" if form.pick else "table")
-        literals = form.how in ("max", "min") and not form.counted
+        literals = form.how in ("max", "min") and not forms.is_computed(form)
         return Typed("literals", (), tuple(sorted(ends))) if literals else Typed("number")
 
     def kind(self, form: Form) -> _NodeKinds:
@@ -203,7 +203,9 @@ class _Checker:
         """The members that have the path; its values must be numbers or dates, of the dimension of `value`."""
         first, at = self.ends(path[0])[0], self.along(form, members, path)
         dimensions = {key for kind, key in at.may or () if kind == "literal"} - {TEXT}
-        if counted:
+        if span := forms.span_of(path):
+            self.along(form, members, (forms.Step(span.until),))
+        if counted or span:
             dimensions = {""}
         elif not dimensions:
             raise FormError(

@@ -28,6 +28,7 @@ from kgqa_core.logic.forms import (
     Share,
     children,
     elements,
+    span_of,
     with_children,
 )
 from kgqa_core.logic.measures import measure
@@ -183,6 +184,11 @@ def numbers_of(values: Sequence[Literal]) -> list[int]:
         same = before is not None and (value.datatype.endswith("gYear") or (before.unit and not value.unit))
         found.append(found[-1] + (not same) if found else 0)
     return found
+
+
+def has_span(form: Form) -> bool:
+    """Whether a form measures by the time from one date to another."""
+    return any(span_of(getattr(node, "path", ())) for node in nodes_of(form))
 
 
 def texts_of_values(form: Form) -> frozenset[str]:

@@ -7,7 +7,7 @@ unread, which forbids a confident answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -15,21 +15,24 @@ from kgqa_core.linking.english import singulars
 from kgqa_core.logic.forms import (
     Aggregate,
     And,
+    Arg,
     Compare,
     CompareTo,
+    Count,
     Entity,
     Form,
     Greater,
     Join,
     Literal,
     Minus,
+    Nth,
     Or,
     Step,
 )
 from kgqa_core.logic.measures import measure
-from kgqa_core.search.candidates import Candidate, computations, nodes_of
+from kgqa_core.search.candidates import Candidate, computations, has_span, nodes_of
 from kgqa_core.search.graph import LabelGraph
-from kgqa_core.search.phrases import NUMBER, SLOT, SLOTS, has_any
+from kgqa_core.search.phrases import DATED, NUMBER, SLOT, SLOTS, has_any
 
 SAME = re.compile(r"\b(?:the|a|his|her|their|its) same (?!time\b|thing\b)|\bsame (?!time\b|thing\b)\w+ as\b")
 ONLY = re.compile(rf"(?<!the )(?<!not )\b(?:only|exclusively|solely)(?: [a-z]+){{0,2}}(?: the| an?)? {SLOT}\b")
@@ -59,6 +62,21 @@ IN_NAMES = re.compile(
     r"(?: somewhere)? in (?:their|its|the|his|her) (?:names?|titles?)\b"
 )
 """What things have in their names: *customers with bike in the name*."""
+_LASTING = r"(?:last|take|took|stay|run|ran|live|continue|go on|remain)(?:s|d|ed|ing)?"
+_EXTENT = r"(?: (?:for )?(?:the )?(?:long|short)(?:er|est))"
+LASTS = re.compile(
+    r"\b(?P<life>how old (?:was|were)\b(?=.*\b(?:when|at death)\b)|(?:at )?(?:what|which) age\b|age at death"
+    r"|life ?spans?|how (?:long|many years)(?= did\b.* lived?\b(?! (?:in|at|with|on|here|there)\b))"
+    rf"|lived{_EXTENT}|(?:long|short)(?:er|est)[- ]lived)\b"
+    r"|\bhow many (?P<unit>days|years)(?= (?:did|do|does|was|were|passed|went)\b)"
+    rf"|\bhow long(?= (?:did|do|does)\b.* {_LASTING}\b| (?:was|were)\b| {_LASTING}\b)"
+    rf"|\b(?:{_LASTING}|(?:was|were|been) \w+){_EXTENT}\b"
+)
+"""What asks for the time between two dates: *how old was x when*, *how many days was x open*, *took longest*."""
+LASTING = re.compile(rf"\b{_LASTING}\b")
+"""Verbs that ask for the time beside such words."""
+_TIMES = frozenset("duration time minute hour day week month year length".split())
+"""Words of relations to how long something lasts, or is."""
 _COMPARATIVE = re.compile(r"\b([a-z]+er) than\b")
 _TOGETHER = re.compile(rf"\b{SLOT} and {SLOT} (?:put )?(?:together|combined)\b")
 
@@ -91,14 +109,38 @@ def _compares(form: Form) -> bool:
     return any(isinstance(node, (CompareTo, Greater, Aggregate)) for node in nodes_of(form))
 
 
-def _meets(pattern: re.Pattern[str], form: Form, text: str, types: Collection[str]) -> bool:
-    """Whether a form has the part that a pattern of the question demands.  types: what things are called."""
+def _lasts(one: Candidate, text: str, graph: LabelGraph) -> bool:
+    """Whether a candidate measures by spans of time, or by a number that a question names or that is of times."""
+    if has_span(one.form):
+        return True
+    nodes = nodes_of(one.form)
+    ranks = (node for node in nodes if isinstance(node, (Arg, Nth, Greater, Aggregate)) and node.path)
+    by = [graph.directed_relation(node.path[-1]) for node in ranks]
+    if one.nodes is not None and len(one.nodes) and (graph.memory.dim[one.nodes] >= 0).all():
+        by.append(one.ways[-1])
+    said = _TIMES.union(*map(singulars, text.split()))
+    called = (
+        {one for word in graph.labels[way % graph.relations].lower().split() for one in singulars(word)} for way in by
+    )
+    numbers = [
+        graph.is_measure(n) and graph.dated[n] <= DATED and said & own for n, own in zip(by, called, strict=True)
+    ]
+    counts = isinstance(one.form, Count) or "count" in computations(one.form)
+    return not counts and all(numbers)
+
+
+def _meets(pattern: re.Pattern[str], one: Candidate, text: str, graph: LabelGraph) -> bool:
+    """Whether a candidate has the part that a pattern of the question demands."""
+    form = one.form
+    if pattern is LASTS:
+        return _lasts(one, text, graph)
     if pattern is SAME:
         return bool(returns(form))
     if pattern is ONLY:
         return 1.0 in _counts(form, "le")
     if pattern is EXACTLY:
-        counted = {one for match in EXACTLY.finditer(text) for one in singulars(match["noun"] or "")} & {*types}
+        counted = {one for match in EXACTLY.finditer(text) for one in singulars(match["noun"] or "")}
+        counted &= graph.types_by_words.keys()
         equal = any(isinstance(node, Join) and isinstance(node.of, Literal) for node in nodes_of(form))
         return (equal and not counted) or not {*_counts(form, "ge")}.isdisjoint(_counts(form, "le"))
     if pattern is EVERY:
@@ -126,7 +168,20 @@ def _meets(pattern: re.Pattern[str], form: Form, text: str, types: Collection[st
     return "sum" in computations(form)
 
 
-_DEMANDS = (_NEITHER, IN_NAMES, EXCEPT_DOERS, SAME, ONLY, EXACTLY, EVERY, _THAN_PRONOUN, _THAN, THAN_AVERAGE, _TOGETHER)
+_DEMANDS = (
+    LASTS,
+    _NEITHER,
+    IN_NAMES,
+    EXCEPT_DOERS,
+    SAME,
+    ONLY,
+    EXACTLY,
+    EVERY,
+    _THAN_PRONOUN,
+    _THAN,
+    THAN_AVERAGE,
+    _TOGETHER,
+)
 
 
 def names_comparison(text: str, graph: LabelGraph) -> bool:
@@ -149,9 +204,9 @@ def _asked(text: str, graph: LabelGraph) -> list[re.Pattern[str]]:
 
 def unmet(text: str, best: Candidate, graph: LabelGraph) -> list[str]:
     """Words of a question that demand what a form does not have."""
-    low, types = text.lower(), graph.types_by_words
+    low = text.lower()
     found = ((pattern, pattern.search(low)) for pattern in _asked(text, graph))
-    return [_said(match[0]) for pattern, match in found if match and not _meets(pattern, best.form, low, types)]
+    return [_said(match[0]) for pattern, match in found if match and not _meets(pattern, best, low, graph)]
 
 
 def _said(words: str) -> str:
@@ -164,7 +219,7 @@ def demanded(text: str, candidates: Sequence[Candidate], words: Nearness) -> lis
     """Of each demand of a question which candidates meet it."""
     graph = words.index.graph
     asked = _asked(text, graph)
-    found = [[_meets(pattern, one.form, text.lower(), graph.types_by_words) for one in candidates] for pattern in asked]
+    found = [[_meets(pattern, one, text.lower(), graph) for one in candidates] for pattern in asked]
     if SAME in asked and "same" in words.words:  # of the relation that the noun behind it names, where one is
         at = words.words.index("same") + 1
         named = [any(words.says(step, at, at + 2) for step in returns(one.form)) for one in candidates]

@@ -35,6 +35,8 @@ MOST_MEASURED = 10_000
 PURE, LEAST_TYPED, NAMELESS = 0.85, 0.1, 0.9
 """Share of a relation's typed heads that must have a type for it to stand for them, and of its heads that are typed;
 of the things of a type that must have no name for all to have none."""
+ORDERED = 0.95
+"""Share of the things with two dates that have one before the other, from which on it is a beginning."""
 YEARS = 1000, 2100
 """Numbers that may be years, where a relation leads to such alone."""
 YES, NO = ("true", "1", "yes"), ("false", "0", "no")
@@ -146,6 +148,7 @@ class LabelGraph:
         self._tails_of: dict[int, Ints] = {}
         self._nameless: dict[int, bool] = {}
         self._symmetric: dict[int, bool] = {}
+        self._precedes: dict[tuple[int, int], bool] = {}
         self._read_types()
         self._read_ends()
 
@@ -627,6 +630,19 @@ class LabelGraph:
         size = self.memory.entities
         pairs = np.unique(self.memory.relation.astype(np.int64) * size + end)
         return pairs // size, pairs % size
+
+    def precedes(self, begin: int, end: int) -> bool:
+        """Whether of what has both dates nearly all have one before the other, and some not on one day."""
+        if (begin, end) not in self._precedes:
+            (heads, lo), (others, hi) = (self.values(self.heads_of(one), one, False) for one in (begin, end))
+            both = np.intersect1d(self.heads_of(begin)[heads], self.heads_of(end)[others])
+            first, last = (
+                own[np.searchsorted(self.heads_of(one)[places], both)]
+                for one, places, own in ((begin, heads, lo), (end, others, hi))
+            )
+            ordered = len(both) > 0 and (first <= last).mean() >= ORDERED
+            self._precedes[begin, end] = bool(ordered and (first < last).any())
+        return self._precedes[begin, end]
 
     def is_measure(self, directed: int) -> bool:
         """Whether a directed relation leads to numbers or dates."""

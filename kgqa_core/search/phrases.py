@@ -17,7 +17,7 @@ from kgqa_core.config import OwnNames
 from kgqa_core.datasets.derived.thesaurus import RelationEntry, thesaurus
 from kgqa_core.kg.ingest.own_names import META
 from kgqa_core.logic import forms
-from kgqa_core.logic.forms import BESTS, Form, Step
+from kgqa_core.logic.forms import BESTS, EVERY_WAY, Form, Step, is_computed, span_of
 from kgqa_core.rewriting.phrases import phrase, plural
 from kgqa_core.search.candidates import is_false
 from kgqa_core.search.graph import LabelGraph
@@ -42,6 +42,9 @@ _NO_NOUN = re.compile(
     r"^(in|of|by|at|for|to|from|on|with|after|is|was|are|were|has|have|a|an|the) | (of|by|in|at|for|to|from|on|with)$"
 )
 _Ranking = forms.Arg | forms.Nth | forms.Greater | forms.CompareTo | forms.Aggregate
+BIRTH = "date of birth"
+"""The name of the relation to it in the thesaurus."""
+_LONG = (("longest", "shortest"), ("longer", "shorter"))
 DATED = 0.5
 """Share of a relation's tails that are dates, above which they are later or earlier and not larger or smaller."""
 _AUXILIARIES = frozenset("is are was has have had can could does do did will".split())
@@ -188,12 +191,18 @@ class Phrases:
         if form.how in forms.BEST_MEMBERS:
             return f"{self._adjective(form, slots)} {of} {self._best(form)}{by}".strip()
         measure = f"number of {self._measure(form.path)}" if form.counted else self._measure(form.path)
+        if span := span_of(form.path):
+            told = how[form.how] if form.how in EVERY_WAY else ""
+            if measure.startswith("lived"):
+                return f"{told} age of {of} at {self._label(span.until)}".strip()
+            return f"{told} {span.unit} that {of} {measure}".strip()
         if form.pick:
             return f"{each} with {'highest' if form.pick == 'max' else 'lowest'} {how[form.how]} {measure} of {of}"
         return f"{how[form.how]} {measure} of {'each ' if form.how == 'values' else ''}{of}{by}".strip()
 
     def _dated(self, path: tuple[Step, ...]) -> bool:
-        return len(path) == 1 and self.graph.dated[self.graph.memory.relation_ids[path[0].relation]] > DATED
+        dated = len(path) == 1 and self.graph.dated[self.graph.memory.relation_ids[path[0].relation]] > DATED
+        return bool(dated) and not span_of(path)
 
     def _set(self, form: Form, slots: Mapping[str, str]) -> str:
         match form:
@@ -312,7 +321,7 @@ class Phrases:
     def _adjective(self, form: _Ranking, slots: Mapping[str, str]) -> str:
         """What the question, or else the thesaurus, calls the one with the most or least by a measure, or with more or
         less; "" for none."""
-        if form.counted or len(form.path) != 1 or form.path[0].inverse:
+        if is_computed(form) or len(form.path) != 1 or form.path[0].inverse:
             return ""
         relation = self.graph.memory.relation_ids[form.path[0].relation]
         index = (0 if form.best == "max" else 1) + 2 * isinstance(form, (forms.Greater, forms.CompareTo))
@@ -324,6 +333,8 @@ class Phrases:
     def _best(self, form: _Ranking) -> str:
         """What the best is best by: `with largest population`, `with most cities`, `with earlier date of birth`."""
         more, measure = isinstance(form, (forms.Greater, forms.CompareTo)), self._measure(form.path)
+        if span_of(form.path):
+            return f"that {measure.replace(' ', ' ' + _LONG[more][form.best != 'max'] + ' ', 1)}"
         if form.counted:
             pair = ("more", "fewer") if more else ("most", "fewest")
         elif self._dated(form.path):
@@ -374,7 +385,7 @@ class Phrases:
             case forms.Aggregate(how=("argmax" | "argmin"), of=of):
                 return self.answer(of)
             case forms.Aggregate(how=how, path=path, counted=counted):
-                return "number" if counted or how == "count" else self._measure(path)
+                return "number" if counted or how == "count" or span_of(path) else self._measure(path)
             case forms.Holds():
                 return "yes or no"
             case forms.Class(key=key):
@@ -395,6 +406,10 @@ class Phrases:
         return "thing"
 
     def _measure(self, path: tuple[Step, ...]) -> str:
+        if span := span_of(path):
+            birth = entry_of(self.graph, self.graph.memory.relation_ids[span.relation]).name == BIRTH
+            verb = "lived" if birth else "lasted"
+            return f"{verb} from {self._label(span.relation)} to {self._label(span.until)}"
         relations = [self.graph.memory.relation_ids[step.relation] for step in path]
         return " ".join(
             self.graph.labels[relation] if not step.inverse else self._inverse(relation)

@@ -18,7 +18,9 @@ from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.linking.english import singulars
 from kgqa_core.logic.forms import (
     BESTS,
+    EVERY_WAY,
     OPS,
+    UNITS_OF_TIME,
     Aggregate,
     And,
     Arg,
@@ -36,6 +38,8 @@ from kgqa_core.logic.forms import (
     Nth,
     Or,
     Share,
+    Span,
+    Steps,
 )
 from kgqa_core.logic.measures import measure
 from kgqa_core.logic.memory import NONE, TESTS, Ints, once
@@ -57,10 +61,10 @@ from kgqa_core.search.candidates import (
     types_in_form,
 )
 from kgqa_core.search.cues import cues_of
-from kgqa_core.search.demands import EVERY, EXACTLY, ONLY, SAME, THAN_AVERAGE
+from kgqa_core.search.demands import EVERY, EXACTLY, LASTS, ONLY, SAME, THAN_AVERAGE
 from kgqa_core.search.form_reading import deeds, root
 from kgqa_core.search.graph import PURE, WORD, LabelGraph
-from kgqa_core.search.phrases import DATED, NUMBER, RelationWords
+from kgqa_core.search.phrases import BIRTH, DATED, NUMBER, RelationWords
 from kgqa_core.search.question_words import (
     PERSONS,
     adjectives,
@@ -112,6 +116,9 @@ _LANDS = frozenset("country state province region continent island county territ
 """Labels of types whose things are large by how many live there, and by their area."""
 _BEFORE_LIMITS = frozenset("than over under above below in since before after until till by exceeding from".split())
 """Words before numbers that conditions compare with, and that say of no ranking how many are wanted."""
+DEATH, MOST_DATES, LONG = "date of death", 12, 1000
+"""The name of the relation to it in the thesaurus; relations to dates that spans of time are looked for between; days
+from which on these are told in years."""
 ONE = Literal("1", f"{XSD}decimal")
 _ORDER = {Class: 0, Compare: 2, CompareTo: 2}
 _HAS_NONE = re.compile(r"\b(?:(?:has|have|had|with) no|(?:does|do|did) not have|without)\b")
@@ -1229,6 +1236,8 @@ class PlanSearch:
                     cover = np.maximum(plan.cover, self.words.count)
                     yield self._extended(plan, Count(plan.form), NONE, cover, kind="count", value=len(plan.nodes))
         yield from self._aggregates(things)
+        if self.words.lasting.any():
+            yield from self._lasting(things)
         if self._wants("compare", self.words.compare) or (self._wants("yes/no") and self.words.compare.any()):
             yield from self._compare()
         if self._wants("yes/no"):
@@ -1278,6 +1287,77 @@ class PlanSearch:
             for relation, counted in measures:
                 form = Aggregate("values", plan.form, (self.graph.step(relation),), counted=counted)
                 yield from self._aggregate(plan, form, grouped)
+
+    def _lasting(self, things: Sequence[Plan]) -> Iterator[Plan]:
+        """How long things lasted, from one of their dates to another: that of one, the longest, the one of two."""
+        named = [plan for plan in self.plans.values() if plan.chain == 0 and plan.slots and plan.things]
+        asked = {how: words for how, words in self.words.aggregates.items() if how in EVERY_WAY and words.any()}
+        some = [plan for plan in things if not plan.ranked][:AGGREGATED]
+        some += [plan for plan in self.classes if plan not in some]
+        if not self.classes and self.words.rank.any():  # *who lived longest*
+            some += [self._plan(self._heads(one), self.graph.heads_of(one), self.none) for one in self._births]
+        for plan in (*named, *some):
+            for span, ends in self._spans(plan):
+                several = len(plan.nodes) > 1
+                for best in self.ends if several and self.words.rank.any() else ():
+                    arg = Arg(best, plan.form, span)
+                    nodes = self.graph.memory.ranked(plan.nodes, arg)
+                    if len(nodes):
+                        yield self._of_span(plan, arg, ends, self.words.rank, nodes, kind="best", ranked=True)
+                for how, words in asked.items() if several else (("max", self.words.count),):
+                    form = Aggregate(how, plan.form, span)
+                    value = self.graph.memory.aggregate(plan.nodes, form).value
+                    if value is not None:
+                        yield self._of_span(plan, form, ends, words, NONE, kind="count", things=False, value=value)
+        for p, q in combinations(named, 2) if self.words.compare.any() or self.words.rank.any() else ():
+            if p.slots != q.slots and p.nodes[0] != q.nodes[0]:
+                both = self._joined(Or((p.form, q.form)), np.union1d(p.nodes, q.nodes), p, q, "compare")
+                for (span, ends), best in product(self._spans(both), self.ends):
+                    one = Greater(p.form, q.form, span, best)
+                    nodes, words = self.graph.memory.nodes(one), np.maximum(self.words.compare, self.words.rank)
+                    if len(nodes):
+                        yield self._of_span(both, one, ends, words, nodes, kind="compare")
+
+    def _of_span(
+        self, plan: Plan, form: Form, ends: tuple[int, int], words: Floats, nodes: Ints, **more: Any
+    ) -> Plan:  # fmt: skip
+        """A plan that measures things by the time between two dates.  ends: their relations; words: also explained."""
+        cover = np.maximum.reduce([plan.cover, self.words.lasting, words, *self.relation_cover[list(ends)]])
+        return self._plan(
+            form, nodes, cover, relations=(*plan.relations, *ends), slots=plan.slots, rho=plan.rho, cost=plan.cost,
+            likeness=plan.likeness + float(self.likeness[list(ends)].sum()), texts=plan.texts, **more,
+        )  # fmt: skip
+
+    @cached_property
+    def _births(self) -> list[int]:
+        """The relations to dates of birth."""
+        dated = np.flatnonzero(self.graph.dated > DATED).tolist()
+        return [one for one in dated if entry_of(self.graph, one).name == BIRTH]
+
+    def _spans(self, plan: Plan) -> Iterator[tuple[Steps, tuple[int, int]]]:
+        """The spans of time that a question may mean between two dates of some things, and their relations: ages from
+        birth to a date that it names or to death; else the pair that it names an end of, or the only one."""
+        graph, asked = self.graph, LASTS.search(self.query.text.lower())
+        if asked is None or not len(plan.nodes) or len(plan.nodes) > LARGE:
+            return
+        ways = (one for one in graph.directed_relations(plan.nodes).tolist() if one < graph.relations)
+        dates = [one for one in ways if graph.dated[one] > DATED][:MOST_DATES]
+        names, pairs = self.words.names, [pair for pair in permutations(dates, 2) if graph.precedes(*pair)]
+        if asked["life"]:  # until death, where it does not say *when*
+            pairs = [pair for pair in pairs if pair[0] in self._births]
+            said = {pair: 1 for pair in pairs if names(pair[1])}
+            if not said and "when" not in self.words.words:
+                said = {pair: 1 for pair in pairs if entry_of(graph, pair[1]).name == DEATH}
+        else:
+            said = {pair: sum(map(names, pair)) for pair in pairs if pair[0] not in self._births}
+        most = max(said.values(), default=0)
+        for (begin, end), number in said.items():
+            if number == most and (most or len(said) == 1):
+                found = [Span(graph.keys[begin], until=graph.keys[end], unit=unit) for unit in UNITS_OF_TIME]
+                days, years = (graph.memory.computed(plan.nodes, (span,)) for span in found)
+                short = self.words.rank.any() or self.words.compare.any() or days[1].max(initial=0) < LONG
+                in_days = short and len(days[0]) == len(years[0])
+                yield (found[UNITS_OF_TIME.index(asked["unit"] or ("days" if in_days else "years"))],), (begin, end)
 
     def _is_told(self, plan: Plan) -> bool:
         """Whether the question says what a set is of, or it is of records, which no question names."""

@@ -36,13 +36,14 @@ from kgqa_core.search.candidates import (
     Candidate,
     LabelQuery,
     computations,
+    has_span,
     has_value,
     is_false,
     nodes_of,
     numbers_of,
     texts_of_values,
 )
-from kgqa_core.search.demands import IN_NAMES, demands_of, names_comparison
+from kgqa_core.search.demands import IN_NAMES, LASTING, LASTS, demands_of, names_comparison
 from kgqa_core.search.form_reading import root
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOT, SLOTS
@@ -176,7 +177,7 @@ class WordCover:
         size = len(self.words)
         self.weights, self.slots = np.ones(size), dict[int, int]()
         self.rank, self.count, self.compare, self.away, self.value = (np.zeros(size) for _ in range(5))
-        self.nouns = np.zeros(size)
+        self.nouns, self.lasting = np.zeros(size), np.zeros(size)
         self.aggregates = {how: np.zeros(size) for how in AGGREGATES}
         self.numbers = list[Floats]()
         lists, idle = question_words(), grammar_of(query.text) | CONTENT_FREE
@@ -230,6 +231,11 @@ class WordCover:
             number: np.array([float(word in index.type_words(number)) for word in roots]) for number, _ in query.types
         }
 
+        low = query.text.lower()
+        for found in (one for pattern in (LASTS, LASTING) * bool(LASTS.search(low)) for one in pattern.finditer(low)):
+            first, last = (len(low[:at].split()) for at in found.span())
+            self.lasting[first:last] = 1
+        self.lasting[list(self.slots.values())] = 0
         self.texts = tuple(self._texts(index.graph))
         for run in self.texts:
             self.rank[run.first : run.last] = 0  # `first officers`
@@ -446,6 +452,7 @@ class WordCover:
             (self.away, any(isinstance(node, Minus) or is_false(node) for node in nodes)),
             (self.values_in(one.form), any(map(has_value, nodes))),
             (self.value, any(isinstance(node, Nth) for node in nodes)),
+            (self.lasting, has_span(one.form)),
         ):
             if has:
                 cover = np.maximum(cover, words)

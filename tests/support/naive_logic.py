@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from datetime import date
 from fractions import Fraction
 
 from kgqa_core.logic.forms import (
@@ -24,6 +25,8 @@ from kgqa_core.logic.forms import (
     Nth,
     Or,
     Share,
+    Span,
+    Step,
     Steps,
     TimeConstraint,
     Where,
@@ -85,6 +88,16 @@ def compares(op: str, value, asked) -> bool:
     }[op]  # fmt: skip
 
 
+def calendar_day(lo: int) -> int:
+    """The number of the day on which a date begins; years are moved by thousands, for `date` knows none before 1."""
+    months, day = divmod(lo // DAY, 31)
+    return date(months // 12 + 4000, months % 12 + 1, day + 1).toordinal()
+
+
+def is_computed(path: Steps, counted: bool) -> bool:
+    return counted or isinstance(path[-1], Span)
+
+
 class Naive:
     """Evaluates forms over one graph."""
 
@@ -136,8 +149,9 @@ class Naive:
             case Compare(op=op, path=path, value=value, counted=counted):
                 asked = meaning(value.text, value.datatype, value.unit)
                 ways = self.ways(path)
-                if counted:
-                    return {i for i, nodes in ways.items() if compares(op, ("", len(nodes), len(nodes)), asked)}
+                if is_computed(path, counted):
+                    numbers = {i: self.computed(i, path) for i in ways}
+                    return {i for i, found in numbers.items() if any(compares(op, ("", n, n), asked) for n in found)}
                 return {i for i, nodes in ways.items() if any(compares(op, self.measured.get(n), asked) for n in nodes)}
             case CompareTo(op=op, path=path, one=one, counted=counted):
                 return self.compared_to(op, path, self.of(one), counted)
@@ -189,12 +203,31 @@ class Naive:
             found = {i: {b for a, b in edges if a in nodes} for i, nodes in found.items()}
         return {i: nodes for i, nodes in found.items() if nodes}
 
+    def computed(self, node: int, path: Steps) -> list[int]:
+        """How many nodes a path leads to, or the spans of time from one date to another."""
+        if not isinstance(path[-1], Span):
+            reached = self.ways(path).get(node)
+            return [len(reached)] if reached else []
+        span, found = path[-1], []
+        begins, finishes = (
+            [m for end in self.ends(node, (step,)) if (m := self.measured.get(end)) and m[0] == "time"]
+            for step in (Step(span.relation), Step(span.until))
+        )
+        for _, lo, hi in begins:
+            for _, first, last in finishes:
+                if first >= lo and span.unit == "years":
+                    found.append((first - lo) // SPAN[9])
+                elif first >= lo and max(hi - lo, last - first) <= DAY:
+                    found.append(calendar_day(first) - calendar_day(lo))
+        return found
+
     def values(self, members: set[int], path: Steps, counted: bool) -> dict[str, dict[int, list]]:
         """Dimension → member → values."""
         by_dimension = defaultdict(lambda: defaultdict(list))
         for i, nodes in self.ways(path).items():
-            if i in members and counted:
-                by_dimension[""][i].append(len(nodes))
+            if i in members and is_computed(path, counted):
+                if numbers := self.computed(i, path):
+                    by_dimension[""][i] += numbers
             elif i in members:
                 for value in (self.measured.get(node) for node in nodes):
                     if value is not None:
@@ -234,8 +267,8 @@ class Naive:
             ways = self.ways(form.path)
             of_each = {i: ways[i] for i in members & set(ways)}
             return (
-                {(i, len(ends)) for i, ends in of_each.items()}
-                if form.counted
+                {(i, number) for i in of_each for number in self.computed(i, form.path)}
+                if is_computed(form.path, form.counted)
                 else {(i, end) for i, ends in of_each.items() for end in ends}
             )
         pairs = [(i, key) for i in sorted(members) for key in by.get(i, ())]
@@ -245,9 +278,10 @@ class Naive:
         rows = []  # (member, group, node, dimension, number, number in the base unit, unit)
         for i, key in pairs:
             ends = self.ends(i, form.path)
-            if form.counted and ends:
-                rows.append((i, key, -1, "", len(set(ends)), len(set(ends)), ""))
-            for end in [] if form.counted else ends if form.how in ("sum", "avg", "median") else sorted(set(ends)):
+            computed = is_computed(form.path, form.counted)
+            for number in self.computed(i, form.path) if computed else ():
+                rows.append((i, key, -1, "", number, number, ""))
+            for end in [] if computed else ends if form.how in ("sum", "avg", "median") else sorted(set(ends)):
                 value = self.measured.get(end)
                 if value is not None and (value[0] != "time" or form.how in ("max", "min", "argmax", "argmin")):
                     text, _, unit = self.graph.literals[end]
@@ -264,7 +298,7 @@ class Naive:
                 results[key] = {row[0] for row in own if row[5] == best}
             elif form.how in ("max", "min"):
                 best = (max if form.how == "max" else min)(row[5] for row in own)
-                results[key] = best if form.counted else {row[2] for row in own if row[5] == best}
+                results[key] = best if own[0][2] < 0 else {row[2] for row in own if row[5] == best}
             elif form.how == "median":
                 middle = sorted(numbers)
                 results[key] = Fraction(middle[(len(middle) - 1) // 2] + middle[len(middle) // 2]) / 2
@@ -273,7 +307,8 @@ class Naive:
             else:
                 results[key] = Fraction(sum(numbers)) / (1 if form.how == "sum" else len(numbers))
         if not form.by:
-            return results.get(-1, set() if form.how in ("max", "min") and not form.counted else None)
+            nodes = form.how in ("max", "min") and not is_computed(form.path, form.counted)
+            return results.get(-1, set() if nodes else None)
         if form.pick:
             return self.picked(form, results)
         return {(key, one) for key, value in results.items() for one in (value if isinstance(value, set) else {value})}

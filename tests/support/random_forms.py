@@ -9,6 +9,7 @@ from tests.support.graphs import (
     BEGIN,
     CLASSES,
     DATES,
+    END,
     ENTITIES,
     LINKS,
     LITERALS,
@@ -36,7 +37,10 @@ links = st.builds(f.Step, st.sampled_from(LINKS), st.booleans())
 values = st.sampled_from([NUMBERS, NUMBERS, BEGIN, NAMES]).map(f.Step)
 link_paths = st.lists(links, min_size=1, max_size=2).map(tuple)
 value_paths = st.builds(lambda before, last: (*before, last), st.lists(links, max_size=1).map(tuple), values)
-measures = st.one_of(st.tuples(value_paths, st.just(False)), st.tuples(link_paths, st.just(True)))
+spans = st.builds(lambda unit: (f.Span(BEGIN, until=END, unit=unit),), st.sampled_from(f.UNITS_OF_TIME))
+measures = st.one_of(
+    st.tuples(value_paths, st.just(False)), st.tuples(link_paths, st.just(True)), st.tuples(spans, st.just(False))
+)
 bests = st.sampled_from(f.BESTS)
 
 conditions = st.one_of(
@@ -44,6 +48,10 @@ conditions = st.one_of(
     st.builds(f.Where, st.sampled_from(["P580", "P582", "P585"]), st.sampled_from(("eq", *f.OPS, "at")), dates),
 )
 compares = st.one_of(
+    st.builds(
+        f.Compare, st.sampled_from(f.OPS), spans,
+        st.sampled_from(("0", "1", "100")).map(lambda n: f.Literal(n, XSD + "integer")),
+    ),
     st.builds(f.Compare, st.sampled_from(f.OPS), value_paths, measured),
     st.builds(
         f.Compare, st.sampled_from(f.OPS), link_paths,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -414,3 +415,61 @@ def test_a_form_that_takes_too_long_is_interrupted_and_the_graph_stays_usable(st
         connection.execute("DROP VIEW temp.triples")
         connection.execute("DROP TABLE few")
     assert answers(store, "(JOIN capital paris)") == ["fr"]
+
+
+LIVES = Graph(
+    entities=dict(enumerate(("ann", "bob", "cid", "dan"))),
+    literals={
+        10 + n: (text, XSD + kind, None)
+        for n, (text, kind) in enumerate((
+            ("1931-05-02", "date"), ("2006-05-01", "date"), ("1900", "gYear"), ("1980-02-01", "date"),
+            ("2000-02-28", "date"), ("2000-03-01", "date"),
+        ))
+    },
+    triples=[(0, "born", 10), (0, "died", 11), (1, "born", 12), (1, "died", 13), (2, "born", 14), (2, "died", 15),
+             (3, "born", 15)],
+    relations={"born": 0, "died": 1},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "proved"),
+    [
+        ("(MAX ann (YEARS born died))", ("74",), 2),
+        ("(MAX bob (YEARS born died))", ("80",), 2),
+        ("(MAX cid (DAYS born died))", ("2",), 2),
+        ("(MAX cid (YEARS born died))", ("0",), 2),
+        ("(MAX bob (DAYS born died))", (), 0),
+        ("(MAX dan (YEARS born died))", (), 0),
+        ("(AVG (OR ann bob) (YEARS born died))", ("77",), 4),
+        ("(VALUES (OR ann (OR bob dan)) (YEARS born died))", ("bob: 80", "ann: 74"), 4),
+        ("(ARGMAX (OR ann (OR bob cid)) (YEARS born died))", ("bob",), 2),
+        ("(ARGMIN (OR ann bob) (DAYS born died))", ("ann",), 2),
+        ("(GREATER ann bob (YEARS born died))", ("bob",), 4),
+        ("(gt (YEARS born died) 74)", ("bob",), 2),
+        ("(le (DAYS born died) 2)", ("cid",), 2),
+        ("(gt (YEARS born died) cid)", ("ann", "bob"), 6),
+        ("(MAX ann (YEARS died born))", (), 0),
+    ],
+)
+def test_spans_of_time_are_years_completed_or_days(text, expected, proved):
+    with store_of(LIVES) as store:
+        form = parse(text)
+        assert parse(str(form)) == form
+        found = execute(form, store, seconds=600)
+        assert answer_texts(form, found, store.entity_keys(found.ids)) == expected
+        assert len(found.proof) == proved and replace(MemoryGraph(store).execute(form), proof=found.proof) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("(JOIN (DAYS born died) ann)", "a relation is written"),
+        ("(MAX ann (JOIN born (DAYS born died)))", "a relation is written"),
+        ("(MAX ann (DAYS born))", "the time between two dates is written"),
+        ("(gt (YEARS born died) 1980-01-01)", "compared with a plain number"),
+    ],
+)
+def test_a_span_of_time_stands_alone_where_a_path_measures(text, fault):
+    with store_of(LIVES) as store, pytest.raises(FormError, match=fault):
+        execute(parse(text), store)
