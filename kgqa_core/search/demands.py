@@ -70,7 +70,7 @@ LASTS = re.compile(
     rf"|lived{_EXTENT}|(?:long|short)(?:er|est)[- ]lived)\b"
     r"|\bhow many (?P<unit>days|years)(?= (?:did|do|does|was|were|passed|went)\b)"
     rf"|\bhow long(?= (?:did|do|does)\b.* {_LASTING}\b| (?:was|were)\b| {_LASTING}\b)"
-    rf"|\b(?:{_LASTING}|(?:was|were|been) \w+){_EXTENT}\b"
+    rf"|\b(?:{_LASTING}|(?:was|were) (?!here|there)\w+){_EXTENT}\b"
 )
 """What asks for the time between two dates: *how old was x when*, *how many days was x open*, *took longest*."""
 LASTING = re.compile(rf"\b{_LASTING}\b")
