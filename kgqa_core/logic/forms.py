@@ -72,7 +72,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Span(Step):
+class TimeSpan(Step):
     """The time from a date to the date of another relation of the same thing: days, or completed years as of ages.
 
     It stands alone where a path measures.  Days need dates to the day; a date before the first one gives nothing.
@@ -437,10 +437,10 @@ class Qualifier(Form):
         return f"(QUALIFIER {syntax.relation_text(self.relation)} {self.of}{one})"
 
 
-def span_of(path: Steps) -> Span | None:
+def span_of(path: Steps) -> TimeSpan | None:
     """The span of time that a path is, None where it is another."""
     last = path[-1] if path else None
-    return last if isinstance(last, Span) else None
+    return last if isinstance(last, TimeSpan) else None
 
 
 def is_computed(form: Arg | Nth | Compare | CompareTo | Greater | Aggregate) -> bool:
@@ -527,7 +527,7 @@ def elements(form: Form) -> Elements:
                 results["relations"].add(relation)
         path = (*getattr(node, "path", ()), *getattr(node, "by", ()))
         results["relations"].update(step.relation for step in path)
-        results["relations"].update(step.until for step in path if isinstance(step, Span))
+        results["relations"].update(step.until for step in path if isinstance(step, TimeSpan))
         for relation, _, operand in node.where if isinstance(node, Join) else ():
             results["relations"].add(relation)
             todo.append(operand)
@@ -576,5 +576,5 @@ def _check(what: str, value: str, known: tuple[str, ...]) -> None:
 def _check_path(name: str, path: Steps) -> None:
     if not path:
         raise FormError(f"{name} needs a relation, and the path is empty")
-    if len(path) > 1 and any(isinstance(step, Span) for step in path):
+    if len(path) > 1 and any(isinstance(step, TimeSpan) for step in path):
         raise FormError(f"{name} takes a span of time alone, and {_path(path)} is a path of several relations")

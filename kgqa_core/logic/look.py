@@ -19,7 +19,7 @@ from kgqa_core.kg.store import REMOVED, KgStore
 from kgqa_core.kg.verbalise import Wording
 from kgqa_core.logic.compile import compile_sql
 from kgqa_core.logic.execute import SECONDS, execute
-from kgqa_core.logic.forms import Class, Entity, Form, Literal, Span, Step, Where, elements
+from kgqa_core.logic.forms import Class, Entity, Form, Literal, Step, TimeSpan, Where, elements
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.result import Result, row_texts
 from kgqa_core.logic.schema import Schema, types_of
@@ -128,7 +128,7 @@ def _renamed(part: Any, entities: Mapping[str, str], relations: Mapping[str, str
             return part
         case Entity(key=key) | Class(key=key):
             return replace(part, key=entities[key])
-        case Span(relation=relation, until=until):
+        case TimeSpan(relation=relation, until=until):
             return replace(part, relation=relations[relation], until=relations[until])
         case Step(relation=relation):
             return replace(part, relation=relations[relation])

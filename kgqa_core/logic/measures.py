@@ -146,7 +146,7 @@ def hi_sql(e: str) -> str:
 
 
 def spans_sql(unit: str, rows: str) -> str:
-    """Rows (id, node, dim, x) of the spans of time between two rows of `entities`, `b` and `e` (`forms.Span`).
+    """Rows (id, node, dim, x) of the spans of time between two rows of `entities`, `b` and `e` (`forms.TimeSpan`).
 
     rows: what follows FROM, with the ids of members as `p.id`.
     """

@@ -190,7 +190,7 @@ def _measure(node: _Node) -> tuple[Steps, bool]:
     if name.lower() in forms.UNITS_OF_TIME:
         if len(operands) != 2:
             _fail(node.at, f"the time between two dates is written ({name} r s)")
-        return (forms.Span(_key(operands[0]), until=_key(operands[1]), unit=name.lower()),), False
+        return (forms.TimeSpan(_key(operands[0]), until=_key(operands[1]), unit=name.lower()),), False
     return _path(node), False
 
 

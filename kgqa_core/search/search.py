@@ -38,8 +38,8 @@ from kgqa_core.logic.forms import (
     Nth,
     Or,
     Share,
-    Span,
     Steps,
+    TimeSpan,
 )
 from kgqa_core.logic.measures import measure
 from kgqa_core.logic.memory import NONE, TESTS, Ints, once
@@ -1353,7 +1353,7 @@ class PlanSearch:
         most = max(said.values(), default=0)
         for (begin, end), number in said.items():
             if number == most and (most or len(said) == 1):
-                found = [Span(graph.keys[begin], until=graph.keys[end], unit=unit) for unit in UNITS_OF_TIME]
+                found = [TimeSpan(graph.keys[begin], until=graph.keys[end], unit=unit) for unit in UNITS_OF_TIME]
                 days, years = (graph.memory.computed(plan.nodes, (span,)) for span in found)
                 short = self.words.rank.any() or self.words.compare.any() or days[1].max(initial=0) < LONG
                 in_days = short and len(days[0]) == len(years[0])

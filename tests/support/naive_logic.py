@@ -25,10 +25,10 @@ from kgqa_core.logic.forms import (
     Nth,
     Or,
     Share,
-    Span,
     Step,
     Steps,
     TimeConstraint,
+    TimeSpan,
     Where,
 )
 from tests.support.graphs import XSD, Graph
@@ -95,7 +95,7 @@ def calendar_day(lo: int) -> int:
 
 
 def is_computed(path: Steps, counted: bool) -> bool:
-    return counted or isinstance(path[-1], Span)
+    return counted or isinstance(path[-1], TimeSpan)
 
 
 class Naive:
@@ -205,7 +205,7 @@ class Naive:
 
     def computed(self, node: int, path: Steps) -> list[int]:
         """How many nodes a path leads to, or the spans of time from one date to another."""
-        if not isinstance(path[-1], Span):
+        if not isinstance(path[-1], TimeSpan):
             reached = self.ways(path).get(node)
             return [len(reached)] if reached else []
         span, found = path[-1], []

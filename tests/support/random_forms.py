@@ -37,7 +37,7 @@ links = st.builds(f.Step, st.sampled_from(LINKS), st.booleans())
 values = st.sampled_from([NUMBERS, NUMBERS, BEGIN, NAMES]).map(f.Step)
 link_paths = st.lists(links, min_size=1, max_size=2).map(tuple)
 value_paths = st.builds(lambda before, last: (*before, last), st.lists(links, max_size=1).map(tuple), values)
-spans = st.builds(lambda unit: (f.Span(BEGIN, until=END, unit=unit),), st.sampled_from(f.UNITS_OF_TIME))
+spans = st.builds(lambda unit: (f.TimeSpan(BEGIN, until=END, unit=unit),), st.sampled_from(f.UNITS_OF_TIME))
 measures = st.one_of(
     st.tuples(value_paths, st.just(False)), st.tuples(link_paths, st.just(True)), st.tuples(spans, st.just(False))
 )
