@@ -426,7 +426,6 @@ dish, meal, recipe, food
 course, class, subject, module
 teacher, lecturer, instructor, professor, tutor
 student, pupil, learner
-pupil, kid, schoolchild
 paper, article, publication
 thesis, dissertation
 artwork, work of art, work, painting, sculpture
@@ -451,6 +450,86 @@ award, prize, honour
 meeting, appointment
 trip, journey, voyage, tour
 restaurant, eatery
+pupil, kid, schoolchild, child
+exam, examination, test
+club, society, association
+nurse, carer, caregiver
+treatment, therapy
+surgery, operation
+hotel, inn, guesthouse, hostel
+booking, reservation
+airline, carrier
+pilot, aviator
+passenger, traveller
+line, route
+driver, chauffeur, motorist
+bicycle, bike
+port, harbour, harbor
+dock, quay, pier, berth
+parcel, package, shipment, consignment
+discount, rebate
+contract, agreement
+loan, credit
+shareholder, stockholder
+owner, proprietor
+landlord, lessor
+lease, tenancy
+contractor, tradesman
+tool, instrument, implement
+device, gadget, appliance
+error, fault
+journal, periodical, magazine
+conference, congress, symposium
+lab, laboratory
+researcher, scientist
+experiment, trial
+sample, specimen
+keeper, zookeeper, caretaker
+enclosure, pen, cage, paddock
+flower, blossom
+bed, plot, patch
+pest, vermin
+farm, ranch
+field, meadow
+vineyard, winery
+ingredient, foodstuff
+cook, chef
+sponsor, patron
+donor, benefactor
+sculpture, statue
+spell, charm
+kingdom, realm
+castle, fortress, stronghold
+treaty, pact
+temple, shrine
+village, hamlet
+district, borough, neighbourhood, neighborhood
+forest, wood, woodland
+coast, shore
+power station, power plant
+factory, mill
+election, poll
+court, tribunal
+judge, magistrate
+crime, offence, offense
+police officer, policeman, cop
+prison, jail
+photograph, photo, picture, image
+video, clip
+referee, umpire
+season, campaign
+league, division
+task, job, chore
+skill, competence
+certificate, qualification
+candidate, applicant
+vacancy, job opening
+manager, supervisor
+intern, trainee, apprentice
+subsidiary, daughter company
+competitor, rival
+manufacturer, maker, company
+landmark, sight, attraction
 """
 _IRREGULAR = """
 men man, women woman, people person, persons person, children child, feet foot, mice mouse, geese goose, teeth tooth,

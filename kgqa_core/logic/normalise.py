@@ -40,6 +40,8 @@ def _normal(form: Form, inverses: Mapping[str, str]) -> Form:
     steps = {name: getattr(form, name, ()) for name in ("path", "by")}
     paths = {name: tuple(_first(step, inverses) for step in path) for name, path in steps.items() if path}
     form = replace(form, **paths) if paths else form  # type: ignore[type-var]
+    if isinstance(form, forms.CompareTo) and isinstance(_normal(form.one, inverses), forms.Literal):
+        return form  # as (OR 5 5), which a comparison with members may have; a literal is compared otherwise
     form = with_children(form, lambda part: _normal(part, inverses))
     match form:
         case forms.Join(path=path, of=of, where=where):

@@ -32,9 +32,10 @@ from kgqa_core.logic.forms import (
     Nth,
     Or,
     Share,
+    Step,
 )
 from kgqa_core.rewriting.phrases import phrase
-from kgqa_core.search.candidates import Candidate, LabelQuery, nodes_of, slots_of
+from kgqa_core.search.candidates import Candidate, LabelQuery, lacks, nodes_of, slots_of
 from kgqa_core.search.cues import ASKS_FOR_THING
 from kgqa_core.search.demands import SAME, demanded, returns
 from kgqa_core.search.form_reading import root, roots
@@ -95,6 +96,11 @@ _ROLE = re.compile(r"\w+(?<!ed)(?<!sts)(?<!de)(?<!wn) of")
 _RELATIVES = frozenset(("who", "that", "which"))
 _SHARE = re.compile(r"\b(?:share|proportion|fraction) of\b|\bper ?cent", re.IGNORECASE)
 _TO_WHICH = re.compile(r"\W*(?:into|to|from|at|in|on) (?:which|what) ")
+_BEFORE_LACKED, _NOBODY = frozenset(("not", "never")), frozenset(("nobody", "noone", "no one", "nothing"))
+_BEING_DONE = frozenset("is are was were be been".split())
+_DOING = frozenset("do does did any anyone anybody anything a".split())
+"""Words beside verbs by which something is done to what they are said of, and by which it does something."""
+_NUMBERS_OF = (["how", "many"], ["number", "of"])
 _HOW = re.compile(r"\bhow (long|tall|deep|heavy|wide|fast|old|hot|cold)\b")
 _HAVING, _ANY = frozenset("with without having have has".split()), frozenset("a an any no".split())
 _TURNING = frozenset("bad former ex previous failed rejected excluded forbidden banned".split())
@@ -164,6 +170,8 @@ class GrammarAgreement:
                 or self._is_in_type(one.form, words)
                 or _groups_otherwise(one.form, self.graph, words)
                 or _takes_away_otherwise(one.form, query, words)
+                or self._lacks_twice(one.form, words)
+                or self._finds_lacked(one.form, words)
                 or (
                     isinstance(one.form, Greater)
                     and english
@@ -222,6 +230,7 @@ class GrammarAgreement:
         stated = [run for run in words.texts if not run.inside]
         if group.any():
             demands.append([self._groups_by(form, words) for form in forms])
+            demands.append([self._counts_of(form, query, words) for form in forms])
         runs = {run.first for run in stated if not words.explained(slice(run.first, run.last))}
         if runs and not judges:
             demands.append([runs <= own for own in places])
@@ -349,6 +358,23 @@ class GrammarAgreement:
             return False
         return entry.name not in fitting and not any(text.startswith(asked[0]) for text in entry.ask)
 
+    def _lacks_twice(self, form: Form, words: WordCover) -> bool:
+        """Whether a form uses the relation that something is to lack once more, and one word alone names it."""
+        nodes = nodes_of(form)
+        having = [node.without for node in nodes if lacks(node)]  # type: ignore[attr-defined]
+        lacked = {one.path[-1].relation for one in having}
+        used = {step.relation for node in nodes if node not in having for step in getattr(node, "path", ())}
+        known = (self.roles(self.graph.memory.relation_ids[key]) for key in lacked & used)
+        return any(sum(word in own for word in words.roots) < 2 for own in known)
+
+    def _finds_lacked(self, form: Form, words: WordCover) -> bool:
+        """Whether a form finds things of the type that others are to be without: `people without a project`."""
+        at = int(words.away.argmax()) if words.away.any() else len(words.roots)
+        bases = (node.of for node in nodes_of(form) if lacks(node))  # type: ignore[attr-defined]
+        kinds = (self.graph.type_of_key.get(base.key, -1) for base in bases if isinstance(base, Class))
+        called = [words.index.type_words(kind) for kind in kinds]
+        return any(own & {*words.roots[at + 1 : at + 3]} and not own & {*words.roots[:at]} for own in called)
+
     def _finds_doer(self, form: Form) -> bool:
         """Whether a form finds by whom something is done, which *into*, *to*, *from* or *at which* does not ask for."""
         relation = self._to_tails(form)
@@ -370,17 +396,29 @@ class GrammarAgreement:
         )
 
     def _groups_by(self, form: Form, words: WordCover) -> bool:
-        """Whether a form has rows for no other type than that behind the word for groups: `sales by region`."""
-        group = words.aggregates["group"]
-        said = words.roots[int(np.flatnonzero(group)[-1]) + 1 :][:2]
+        """Whether a form has rows for no other type than that behind the word for groups, `sales by region`, and for
+        nothing else than what a relation of that name leads to: `people per occupation`."""
+        said = words.grouped
+        named = {n for n, label in enumerate(self.graph.labels) if not roots(label).isdisjoint(said)}
         for node in nodes_of(form):
             if isinstance(node, Aggregate) and node.how == "values" and node.counted:  # `games per genre` count games
                 counted = self.graph.labels[self.graph.memory.relation_ids[node.path[-1].relation]]
                 return roots(counted).isdisjoint(said)
             if isinstance(node, Aggregate) and node.by:
-                end = self.graph.end_type(self.graph.directed_relation(node.by[0]))
-                return words.index.kinds.isdisjoint(said) or end < 0 or not words.index.type_words(end).isdisjoint(said)
+                by = self.graph.directed_relation(node.by[0])
+                end = self.graph.end_type(by)
+                typed = end >= 0 and not words.index.type_words(end).isdisjoint(said)
+                return typed or by in named or not (named or (end >= 0 and not words.index.kinds.isdisjoint(said)))
         return True
+
+    def _counts_of(self, form: Form, query: LabelQuery, words: WordCover) -> bool:
+        """Whether a form that counts by groups counts things of the type behind *how many* or *number of*."""
+        at = next((n for n in range(2, len(words.words)) if words.words[n - 2 : n] in _NUMBERS_OF), -1)
+        types = {one for one, _ in query.types if at > 0 and words.roots[at] in words.index.type_words(one)}
+        if not isinstance(form, Aggregate) or form.how != "count" or not types:
+            return True
+        kinds = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(form.of) if isinstance(node, Class)}
+        return not types.isdisjoint(kinds)
 
     def _done(self, words: WordCover) -> str | None:
         """The relation whose whole label is the verb behind *who*, as in `who painted x`."""
@@ -648,6 +686,8 @@ class GrammarAgreement:
         """Of each ranking by a count its relation, and 1 where it counts the end that the noun for it says, as in `most
         films` and `most followers`, -1 where it counts the other one."""
         for node in nodes_of(form):
+            if lacks(node):
+                yield from self._lacked(node.without.path[-1], words)  # type: ignore[attr-defined]
             if not isinstance(node, (Arg, Nth, Greater)) or not node.counted:
                 continue
             step = node.path[-1]
@@ -666,6 +706,25 @@ class GrammarAgreement:
                     heads = self._is_of_heads(relation, noun[0], words) if noun else None
                     if heads is not None:
                         yield relation, 1 if heads == step.inverse else -1
+
+    def _lacked(self, step: Step, words: WordCover) -> Iterator[tuple[int, int]]:
+        """The same of a relation between things of a kind that something is to lack: *not cited*, *never cite any*."""
+        relation, said = self.graph.memory.relation_ids[step.relation], words.words
+        for n in range(1, len(said)) if self.directed[relation] else ():
+            role, before, behind = (
+                self.roles(relation).get(words.roots[n]),
+                said[max(n - 3, 0) : n],
+                said[n + 1 : n + 4],
+            )
+            if role not in (VERB, ACTIVE):
+                continue
+            negated = not _BEFORE_LACKED.isdisjoint(before[-2:])
+            passive = negated and (not _BEING_DONE.isdisjoint(before) or behind[:1] == ["by"])
+            passive |= not _NOBODY.isdisjoint((*before[-1:], " ".join(before[-2:])))
+            active = negated and not _DOING.isdisjoint((*before, *behind[:1]))
+            active |= not _NOBODY.isdisjoint((*behind[:2], " ".join(behind[:2]), " ".join(behind[1:])))
+            if passive or active:
+                yield relation, 1 if step.inverse == (passive == (role == VERB)) else -1
 
     def _is_of_heads(self, relation: int, noun: str, words: WordCover) -> bool | None:
         """Whether a noun is for the heads of a relation, by its types or words; None where it is for neither end."""

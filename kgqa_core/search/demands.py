@@ -58,10 +58,11 @@ EXCEPT_DOERS = re.compile(
 """*All but the managers* leaves out those who are some, not those who have one."""
 _NEITHER = re.compile(r"\bneither (?:\S+ )+?nor\b")
 IN_NAMES = re.compile(
-    r"\b(?:with|has|have|having|contains?|containing)(?: the words?)? (?P<word>[\w’'-]+)"
-    r"(?: somewhere)? in (?:their|its|the|his|her) (?:names?|titles?)\b"
+    r"\b(?:(?P<has>with|has|have|having|contains?|containing)(?: the words?)?|called|named) "
+    r"(?P<word>(?!(?:[xyzw]|in|at|by|on|of|the|an?|after|for|to|from|as|when|if|and|or|with|it|so)\b)[\w’'-]+)"
+    r"(?(has)(?: somewhere)? in (?:their|its|the|his|her) (?:names?|titles?))\b"
 )
-"""What things have in their names: *customers with bike in the name*."""
+"""What things have in their names: *customers with bike in the name*, *pupils called Vale*."""
 _LASTING = r"(?:last|take|took|stay|run|ran|live|continue|go on|remain)(?:s|d|ed|ing)?"
 _EXTENT = r"(?: (?:for )?(?:the )?(?:long|short)(?:er|est))"
 LASTS = re.compile(

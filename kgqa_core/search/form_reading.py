@@ -87,8 +87,11 @@ GENERIC = frozenset("thing place location person people organization organisatio
 _DEEDS = ("ment", "ation", "ion", "al")
 """Endings of nouns for what somebody does."""
 _DOER = re.compile(r"(?:er|or|ist|ian|ect)s?$")
-NEIGHBOURS = 64
-"""Things beside a mention at most whose own neighbours are looked at."""
+NEIGHBOURS, ONE_EACH = 64, 1.05
+"""Things beside a mention at most whose own neighbours are looked at; mean number of things up to which a relation
+leads to one."""
+_OF_SORTS = frozenset("model type kind class species breed variant version series edition product".split())
+"""Labels of what a thing is one of, and has in common with others: the seats of a model are those of its vehicles."""
 _CODES = re.compile(r"\b(?:id|code|no|nr|index|key)$")
 """Ends of labels of numbers that measure nothing."""
 _PLAIN_COMPARATIVES = frozenset("more less fewer higher lower highest lowest".split())
@@ -371,6 +374,8 @@ class FormReader:
                 continue  # as the address in the city of an address
             if len(form.best.ways) > 1 and directed not in absent and graph.is_nameless(graph.end_type(directed)):
                 continue  # as the visit on the way from a patient to the doctor
+            if self._is_way(directed, form.best.ways):
+                continue
             ends = int(graph.head_type[relation]), int(graph.tail_type[relation])
             named = self.roots_of(relation)[1] | self.roots_of(relation + graph.relations)[1]
             label = roots(graph.labels[relation]) - _no_names()
@@ -421,6 +426,20 @@ class FormReader:
             known |= "who" in asked and graph.is_nameless(ends[0]) and self._persons_of(ends[0]) == [relation]
             number += not (plain and (known or any(name <= nouns for name in self._type_names({ends[1]}))))
         return number + (form.best.finds_nothing and wordless > 1)
+
+    def _is_way(self, directed: int, ways: Sequence[int]) -> bool:
+        """Whether a relation leads to what a thing is one of, and no other one to what has the next relation, which the
+        thing itself does not have: as from a vehicle to its model, which has seats."""
+        graph, after = self.graph, ways.index(directed) + 1
+        start, end = graph.end_type(graph.inverse(directed)), graph.end_type(directed)
+        if after == len(ways) or min(start, end) < 0 or graph.fan_out[directed] > ONE_EACH:
+            return False
+        if _OF_SORTS.isdisjoint(graph.type_labels[end].split()):
+            return False
+        near = graph.relations_of_types([start]).tolist()
+        ends = {one: graph.end_type(one) for one in near if graph.end_type(one) >= 0}
+        have = [one for one, kind in ends.items() if ways[after] in graph.relations_of_types([kind])]
+        return have == [directed] and ways[after] not in near
 
     def _persons_of(self, kind: int) -> list[int]:
         """Relations of records of a type to single persons."""

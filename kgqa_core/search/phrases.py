@@ -231,6 +231,8 @@ class Phrases:
                 return self._both(parts, slots)
             case forms.Or(parts=parts):
                 return " or ".join(dict.fromkeys(self._set(part, slots) for part in parts))
+            case forms.Minus(of=of, without=without) if has_any(without):
+                return f"{self._set(of, slots)} {self._without(without)}"
             case forms.Minus(of=of, without=without):
                 return f"{self._set(of, slots)} but not {self._set(without, slots)}"
             case forms.Arg(of=of):
@@ -258,6 +260,15 @@ class Phrases:
             case forms.Count() | forms.Holds() | forms.Share() | forms.Aggregate():
                 return self.write(form, slots)
         raise AssertionError(form)
+
+    def _without(self, having: forms.Compare) -> str:
+        """What lacks a relation: `without boss`, `that is boss of no person`, `that no paper cites`."""
+        step, relation = having.path[-1], self.graph.memory.relation_ids[having.path[-1].relation]
+        words, label = self.relation_words[relation], self.graph.labels[relation].lower()
+        if not step.inverse:
+            return f"without {words.noun}" if words.noun else f"not {label} anything"
+        head = words.head or "thing"
+        return f"that is {words.noun} of no {head}" if words.noun else f"that no {head} {label}"
 
     def _of_ranked(self, form: forms.Arg | forms.Nth, slots: Mapping[str, str]) -> str:
         """What is ranked: `team`, not `team of person`, where it is by how many persons have it."""

@@ -77,14 +77,18 @@ _ABSENT = re.compile(
 _PLAINER = tuple(
     (re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), plainer)
     for pattern, plainer in (
+        (r"wernt", "were not"),
         (r"(are|do|does|did|is|was|were|has|have|had)nt", r"\1 not"),
+        (r"^(?:the )?number for", "phone number of"),
+        (r"that no (?:other )?(\w+) (?:(\w+?)e?s|(\w+)ed)(?=\W*$)", r"that are not \2\3ed by any \1"),
+        (r"(?:that )?(?:nobody|no one|no-one) (?:(?:has )?ever )?(\w+ed)(?=\W*$)", r"that are not \1 by anybody"),
         (r"(how|what|when|where|who)['’]?s", r"\1 is"),
         (r"won['’]t", "will not"),
         (r"wich|whitch|wihch", "which"),
         (r"head ?count", "number of people"),
         (r"of them all", "of all"),
         (r"nothing (?:but|other than|except)", "only"),
-        (r"(\S+) (?:and|but) (?:no other [a-z]+|nothing else|nobody else|no one else)", r"only \1"),
+        (r"((?:the |an? )?\S+) (?:and|but) (?:no other [a-z]+|nothing else|nobody else|no one else)", r"only \1"),
         (r"else (is|are|was|were|works?|lives?) in the ([a-z]+) (?:with|of)", r"\1 in the same \2 as"),
         (r"i mean,?", ""),
         (r"brothers? (?:and|or) sisters?|sisters? (?:and|or) brothers?", "siblings"),
@@ -155,6 +159,8 @@ _UNDER = re.compile(
 _BOSSES = frozenset("manager managers boss supervisor supervised reports report superior".split())
 _SHARES = re.compile(r"\b(?:shares?|sharing) (?:an?|the|his|her|their|its) (\w+) with\b", re.IGNORECASE)
 _RELATIVE = re.compile(rf"(?P<owner>['’]s )?\b(?P<kin>{_KINS})\b", re.IGNORECASE)
+_AMOUNT = re.compile(r"\b(?:(?:more|less|fewer) than|at (?:least|most)|exceeding)\W*$", re.IGNORECASE)
+"""Words before a number that is no year."""
 _LASTS = re.compile(r"(\b(?:do|does|did|will|would)\b[^?]*? )last\b(?=\W*$| in | for )", re.IGNORECASE)
 """The verb *last*, which is no place of a ranking."""
 _IN_LETTERS = {str(value): word for word, value in _NUMBERS.items() if value <= 20}
@@ -220,7 +226,7 @@ def read_query(
             named = tuple(name for entity, _, _ in one.entities for name in names.get(entity, ()))
             slots.append(Slot(SLOTS[number], one.entities, mentioned.get(own, ""), named))
         marked = marked.replace(one.mark, f" {SLOTS[min(number, MOST_SLOTS)]} " if one.entities else " ")
-    marked = words.read(marked) if words is not None else marked
+    marked = " ".join((words.read(marked) if words is not None else marked).split())
     marked = _LASTS.sub(r"\1lasted", marked)
     marked = _MOST_OTHERS.sub(lambda found: f"{found[1]}most {plural(singulars(found[2].lower())[-1])}", marked)
     marked = _PLACED.sub(lambda found: _numbered_value(found, graph), marked)
@@ -484,7 +490,7 @@ def mask_values(text: str, words: Collection[str] = ()) -> tuple[str, tuple[Lite
         if unit is not None:
             values.append(Literal(f"{number * unit[2]:.15g}", f"{XSD}decimal", unit[1]))
         values.append(Literal(f"{number:.10g}" if number % 1 else str(int(number)), f"{XSD}decimal"))
-        if year:
+        if year and not _AMOUNT.search(text[: found.start()]):
             values.append(Literal(f"{'-' * (number < 0)}{found['digits']:0>4}", f"{XSD}gYear"))
         return f" {NUMBER} "
 

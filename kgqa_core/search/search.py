@@ -119,6 +119,9 @@ _BEFORE_LIMITS = frozenset("than over under above below in since before after un
 DEATH, MOST_DATES, LONG = "date of death", 12, 1000
 """The name of the relation to it in the thesaurus; relations to dates that spans of time are looked for between; days
 from which on these are told in years."""
+LISTED = -2
+"""In place of the place of a type: several that the question lists."""
+_NOBODY = frozenset("nobody noone anybody anyone".split())
 ONE = Literal("1", f"{XSD}decimal")
 _ORDER = {Class: 0, Compare: 2, CompareTo: 2}
 _HAS_NONE = re.compile(r"\b(?:(?:has|have|had|with) no|(?:does|do|did) not have|without)\b")
@@ -327,7 +330,7 @@ class PlanSearch:
                     self._plan(graph.named(entity, key), nodes, cover, slots=(number,), rho=rho / best, chain=0,
                                start=nodes, things=not graph.memory.literal[entity])
                 )  # fmt: skip
-        items += self._listed_types()
+        items += self.listed
         items += self._text_values()
         items += self._truths()
         items += self._having()
@@ -339,15 +342,17 @@ class PlanSearch:
         items += [plan for plan, index in self.persons if alone and (index < 0 or measures)]
         return items + called
 
-    def _listed_types(self) -> Iterator[Plan]:
+    @cached_property
+    def listed(self) -> list[Plan]:
         """Things of two types side by side, as in `herbs and flowers`."""
-        words = self.words.words
+        words, found = self.words.words, list[Plan]()
         joins = [n for n, word in enumerate(words) if word in ("and", "or") and 0 < n < len(words) - 1]
         for p, q in permutations(self.classes, 2):
             if any(p.cover[n - 1] and q.cover[n + 1] and not p.cover[n + 1] for n in joins):
                 nodes = np.union1d(p.nodes, q.nodes)
                 if len(nodes) > max(len(p.nodes), len(q.nodes)):
-                    yield self._plan(Or((p.form, q.form)), nodes, np.maximum(p.cover, q.cover))
+                    found.append(self._plan(Or((p.form, q.form)), nodes, np.maximum(p.cover, q.cover)))
+        return found
 
     def _text_values(self) -> Iterator[Plan]:
         """Texts of the graph that stand in the question."""
@@ -658,6 +663,7 @@ class PlanSearch:
 
     def _narrow(self, plan: Plan) -> Iterator[Plan]:
         classes = [*zip(self.classes, (index for index, _ in self.query.types), strict=True), *self.persons]
+        classes += [(members, LISTED) for members in self.listed if plan.slots]
         if not plan.relations or not plan.things or not classes:
             return
         if isinstance(plan.form, And) and any(isinstance(part, Class) for part in plan.form.parts):
@@ -670,7 +676,9 @@ class PlanSearch:
             both, out = plan.nodes[member], plan.nodes[~member]
             if len(out) and self.graph.typed(out).mean() < 0.5:
                 continue
-            less = len(out) > 0 or not (index < 0 or _head(plan.form) == members.form or self._called(plan.last, index))
+            less = len(out) > 0 or not (
+                index == -1 or _head(plan.form) == members.form or self._called(plan.last, index)
+            )
             cover = np.maximum(plan.cover, members.cover)
             if len(both) > 0 and less and both.tobytes() not in seen:
                 seen.add(both.tobytes())
@@ -1031,9 +1039,15 @@ class PlanSearch:
         relations.sort(key=lambda one: (-self._fits(one), one))
         every = plan
         back = graph.inverse(plan.last) if plan.last >= 0 else -1
-        for relation in [one for one in relations if one != back][:LACKED]:
-            if not self.words.names(relation):
-                continue
+        relations = [one for one in relations if one not in (back, plan.last) and self.words.names(one)]
+        read = self.relation_cover[[one for one in relations if not graph.is_measure(one)]].max(0, initial=0.0) > 0.5
+        for relation in relations[:LACKED]:
+            less = not _NOBODY.isdisjoint(self.words.words) or read[self.relation_cover[relation] > 0.5].all()
+            if graph.is_measure(relation) and less:
+                continue  # `never cited`, beside the number of times; nobody is no number
+            ahead = relation - graph.relations
+            if (ahead in relations and is_mutual(graph, ahead)) or (away and graph.to_truths[ahead]):
+                continue  # which is taken away below; what is not so is stated
             plan = self._of_end(every, graph.inverse(relation))
             source, _ = graph.memory.hop(plan.nodes, relation % graph.relations, backward=relation >= graph.relations)
             lacks = np.ones(len(plan.nodes), dtype=np.bool_)
@@ -1277,11 +1291,12 @@ class PlanSearch:
             for by in self._groupings(plan):
                 steps = (self.graph.step(by),)
                 yield from self._aggregate(plan, Aggregate("count", plan.form, by=steps), grouped, by)
-                for best, (relation, counted) in product(self.ends if self.words.rank.any() else (), measures):
+                others = [one for one in measures if one != (by, False)]
+                for best, (relation, counted) in product(self.ends if self.words.rank.any() else (), others):
                     form = Aggregate(f"arg{best}", plan.form, (self.graph.step(relation),), steps, counted)
                     yield from self._aggregate(plan, form, np.maximum(self.words.rank, grouped), by)
                 for how, words in (asked or {"sum": grouped}).items():
-                    for relation, counted in measures if asked else self._named(measures):
+                    for relation, counted in others if asked else self._named(others):
                         form = Aggregate(how, plan.form, (self.graph.step(relation),), steps, counted)
                         yield from self._aggregate(plan, form, np.maximum(words, grouped), by)
             for relation, counted in measures:
@@ -1401,7 +1416,12 @@ class PlanSearch:
             for one in ways
             if not self.graph.is_measure(one)
             or (timed and self._is_year(one))
-            or (few[one] and counts[one] <= FEW_GROUPS and self.words.names(one) and not self.words.rank.any())
+            or (
+                few[one]
+                and counts[one] <= FEW_GROUPS
+                and self.words.names(one)
+                and (not self.words.rank.any() or not self.words.grouped.isdisjoint(self.owner.label_roots[one]))
+            )
         ]
         ways = [one for one in ways if not self._useless(one, plan) and (self.graph.to_entities(one) or few[one])]
         return sorted(ways, key=lambda one: (-self._fits(one) - (self.graph.end_type(one) in self.wanted), one))[:3]

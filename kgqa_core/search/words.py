@@ -334,6 +334,12 @@ class WordCover:
                 yield TextRun(n, n + 1, ((form, np.array(sorted(nodes), dtype=np.int64)),), inside=True)
 
     @cached_property
+    def grouped(self) -> frozenset[str]:
+        """Roots of the two words behind the last word for groups, as *per* or *each*."""
+        places = np.flatnonzero(self.aggregates["group"])
+        return frozenset(self.roots[int(places[-1]) + 1 :][:2]) if len(places) else frozenset()
+
+    @cached_property
     def alternatives(self) -> set[int]:
         """Places of what stands next before and next behind an *or* between conditions, mentions or texts."""
         places = sorted((*self.slots.values(), *(run.first for run in self.texts if not run.inside)))

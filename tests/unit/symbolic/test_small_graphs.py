@@ -207,6 +207,31 @@ Glass Lights,East Hall,2019-03-01,2019-06-10,8200
 Paper Towns,West Hall,2020-01-15,2020-02-14,3100
 Salt and Stone,East Hall,2021-05-03,2021-11-28,12400
 """
+BUSES = """name,model_id,depot_id,seen
+Kestrel,M1,D1,2024-03-01
+Swallow,M1,D2,2024-05-02
+Petrel,M2,D1,2024-05-19
+"""
+MODELS = """id,name,seats,maker
+M1,Citaro 9,31,Ostrava Works
+M2,Longline,52,Brandt
+"""
+DEPOTS = """id,name,capacity,manager
+D1,North Yard,60,Ada Quill
+D2,Harbour Yard,25,Ben Thole
+"""
+NOTES = """@prefix n: <http://notes.example/v#> .
+@prefix : <http://notes.example/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+n:trainedBy rdfs:label "trained by" .
+:P1 a n:Paper ; rdfs:label "Early Frost" ; n:cites :P2, :P3 ; n:timesCited 0 ; n:author :A1 .
+:P2 a n:Paper ; rdfs:label "Slow Rivers" ; n:cites :P3 ; n:timesCited 1 ; n:author :A2 .
+:P3 a n:Paper ; rdfs:label "Reed Beds" ; n:timesCited 2 ; n:author :A1 .
+:P4 a n:Paper ; rdfs:label "Salt Marsh" ; n:author :A3 .
+:A1 a n:Author ; rdfs:label "Ida Moor" ; n:trainedBy :A2 .
+:A2 a n:Author ; rdfs:label "Jon Reed" .
+:A3 a n:Author ; rdfs:label "Kit Vane" ; n:trainedBy :A1 .
+"""
 FLATS = """flat,level,rent_eur,let since,notes
 Elm 1,0,640,2019-04-01,Window frames need paint
 Elm 2,1,710,2021-09-15,
@@ -226,7 +251,8 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("boats.csv", BOATS), ("docks.csv", DOCKS), ("clubs.tsv", CLUBS), ("cards.csv", CARDS), ("people.csv", PEOPLE),
         ("depts.csv", DEPARTMENTS), ("arts.tsv", ARTS), ("dynasty.tsv", DYNASTY), ("teachers.csv", STUDIO),
         ("pupils.csv", PUPILS), ("orchard.ttl", ORCHARD), ("flats.csv", FLATS),
-        ("aquarium.ttl", AQUARIUM), ("inns.json", INNS), ("shows.csv", SHOWS),
+        ("aquarium.ttl", AQUARIUM), ("inns.json", INNS), ("shows.csv", SHOWS), ("notes.ttl", NOTES),
+        ("buses.csv", BUSES), ("models.csv", MODELS), ("depots.csv", DEPOTS),
     ):  # fmt: skip
         (folder / name).write_text(text, encoding="utf-8")
     made["boats"] = System.from_graph(folder / "boats.csv", folder / "docks.csv", home=folder / "home")
@@ -240,6 +266,9 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
     made["aquarium"] = System.from_graph(folder / "aquarium.ttl", home=folder / "home")
     made["inns"] = System.from_graph(folder / "inns.json", home=folder / "home")
     made["shows"] = System.from_graph(folder / "shows.csv", home=folder / "home")
+    made["notes"] = System.from_graph(folder / "notes.ttl", home=folder / "home")
+    buses = (folder / f"{name}.csv" for name in ("buses", "models", "depots"))
+    made["buses"] = System.from_graph(*buses, home=folder / "home")
     made["clubs"] = System.from_graph(folder / "clubs.tsv", home=folder / "home")
     (folder / "crew").mkdir()
     (folder / "crew" / "people.csv").write_text(CREW, encoding="utf-8")
@@ -262,6 +291,20 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("arts", "how old was otto brink when he died", None),
         ("arts", "how old was edda lorn when she married", None),
         ("arts", "how old is otto brink", None),
+        ("notes", "papers that no other paper cites", "Early Frost, Salt Marsh"),
+        ("notes", "papers that do not cite any paper", "Reed Beds, Salt Marsh"),
+        ("notes", "authors that nobody trained", "Jon Reed"),
+        ("notes", "authors who never trained anyone", "Kit Vane"),
+        ("buses", "how many seats does Swallow have", "31"),
+        ("buses", "what is the capacity of Swallow", None),
+        ("buses", "who is the manager of Swallow", None),
+        ("buses", "number of buses per depot", "Harbour Yard: 1, North Yard: 2"),
+        ("studio", "pupils called Holt", "Cara Holt"),
+        (
+            "books",
+            "longest book of each publisher",
+            "Comet Books: A Field of Clocks, Northlight Press: The Silent Harbor, Old Mill: Winter Ledger",
+        ),
         ("books", "when was Glass Orchard published", "2017"),
         ("books", "who published Small Hours", "Old Mill"),
         ("books", "how many authors are there", "4"),
