@@ -419,7 +419,7 @@ flat, apartment
 house, home, building, property
 room, chamber
 tenant, renter, lodger
-doctor, physician, medic
+doctor, physician, medic, doc
 drug, medicine, medication, remedy
 animal, creature, beast
 dish, meal, recipe, food
@@ -474,7 +474,7 @@ shareholder, stockholder
 owner, proprietor
 landlord, lessor
 lease, tenancy
-contractor, tradesman
+contractor, tradesman, firm
 tool, instrument, implement
 device, gadget, appliance
 error, fault
@@ -516,7 +516,7 @@ police officer, policeman, cop
 prison, jail
 photograph, photo, picture, image
 video, clip
-referee, umpire
+referee, umpire, ref
 season, campaign
 league, division
 task, job, chore

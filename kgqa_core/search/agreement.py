@@ -171,6 +171,7 @@ class GrammarAgreement:
                 or _groups_otherwise(one.form, self.graph, words)
                 or _takes_away_otherwise(one.form, query, words)
                 or self._lacks_twice(one.form, words)
+                or _averages_twice(one.form, words)
                 or self._finds_lacked(one.form, words)
                 or (
                     isinstance(one.form, Greater)
@@ -782,6 +783,12 @@ def _finds_no_kind(form: Form, words: WordCover) -> bool:
         form = form.of
     parts = form.parts if isinstance(form, (And, Or)) else (form,)
     return not any(isinstance(part, Join) and len(part.path) == 1 and part.of in values for part in parts)
+
+
+def _averages_twice(form: Form, words: WordCover) -> bool:
+    """Whether a form compares with more averages than the question names."""
+    bounds = [node for node in nodes_of(form) if isinstance(node, CompareTo) and isinstance(node.one, Aggregate)]
+    return len(bounds) > max(1, sum(word in ("average", "mean", "median") for word in words.words))
 
 
 def _finds_best(form: Form) -> bool:

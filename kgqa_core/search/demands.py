@@ -40,9 +40,9 @@ ONLY = re.compile(rf"(?<!the )(?<!not )\b(?:only|exclusively|solely)(?: [a-z]+){
 EXACTLY = re.compile(rf"\b(?:exactly|precisely|only|just) {NUMBER}\b(?: (?P<noun>[a-z]+))?")
 _NO_EVERY = r"total|sum|average|mean|number|most|least|fewest|first|last|[a-z]{2,}est"
 EVERY = re.compile(
-    rf"(?!.*\b(?:{_NO_EVERY})\b)(?:\b[a-z]+ (?<!of )(?<!for )(?<!list )(?<!show )(?<!and )(?<!are )"
+    rf"^(?!.*\b(?:{_NO_EVERY})\b)(?:.*?\b[a-z]+ (?<!of )(?<!for )(?<!list )(?<!show )(?<!and )(?<!are )"
     r"every(?: single| one of)?(?: of)?(?: the)? [a-z]+"
-    r"|^\W*(?:which|what|who)\b(?: \S+)+? (?<!of )(?<!are )all(?: of)?(?: the)? [a-z]+\W*$)"
+    r"|\W*(?:which|what|who)\b(?: \S+)+? (?<!of )(?<!are )all(?: of)?(?: the)? [a-z]+\W*$)"
 )
 """What has a relation to all of some things: *who works on all projects*."""
 _THAN_PRONOUN = re.compile(r"\bthan (?:it|him|her|them)\b(?! \w)")

@@ -87,6 +87,7 @@ GENERIC = frozenset("thing place location person people organization organisatio
 _DEEDS = ("ment", "ation", "ion", "al")
 """Endings of nouns for what somebody does."""
 _DOER = re.compile(r"(?:er|or|ist|ian|ect)s?$")
+_NO_SIZES = frozenset("rate rent price cost fee pay charge salary wage level rank rating score age floor year".split())
 NEIGHBOURS, ONE_EACH = 64, 1.05
 """Things beside a mention at most whose own neighbours are looked at; mean number of things up to which a relation
 leads to one."""
@@ -630,6 +631,8 @@ class FormReader:
             plain |= not roots(self.graph.labels[relation]).isdisjoint(asked)
             if not labels and len(known) <= FEW_MEASURES and not plain:
                 continue  # `heaviest`, of what nobody weighs
+            if not labels and word in _SIZES and not plain and self._is_no_size(relation):
+                continue
             coded = _CODES.search(self.graph.labels[relation].lower()) is not None
             sides = known.get(labels[0], frozenset()) if labels else frozenset(BESTS if not coded else ())
             ends = OF_ENDS.search(self.graph.labels[relation]) is not None
@@ -642,6 +645,12 @@ class FormReader:
             if not sides and roots(self.graph.labels[relation]) & asked:
                 return True
         return False
+
+    def _is_no_size(self, relation: int) -> bool:
+        """Whether numbers say nothing of how large things are: prices and rates, years, and those of persons."""
+        head, words = int(self.graph.head_type[relation]), self.graph.labels[relation].lower().split()
+        persons = head >= 0 and is_person(self.graph.type_labels[head])
+        return persons or self.graph.leads_to_years(relation) or not _NO_SIZES.isdisjoint(words)
 
     def _asks_measure(self, word: str, form: FormReading, query: LabelQuery) -> bool:
         """Whether a question asks for the largest value and not for what has it: `how long is the longest river`, `the

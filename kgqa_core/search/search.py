@@ -111,6 +111,7 @@ FEW_MEASURES, FEW_GROUPS = 2, 20
 """Measures of an adjective that tells by which things are ranked; numbers by which things are grouped: *per floor*."""
 SMALL_NUMBERS = "two three four five six seven eight nine ten".split()
 _SIZES = frozenset("largest smallest biggest tiniest larger smaller bigger".split())
+_OF_SIZE = frozenset("size area surface".split())
 _SETTLEMENTS = frozenset("city town village settlement municipality capital".split())
 _LANDS = frozenset("country state province region continent island county territory district canton department".split())
 """Labels of types whose things are large by how many live there, and by their area."""
@@ -745,6 +746,8 @@ class PlanSearch:
         words, graph = self.words.words, self.graph
         if _SIZES.isdisjoint(words) or not len(plan.nodes):
             return numbers
+        if _SIZES.issuperset(word for word in words if is_superlative(word)):
+            numbers = [one for one in numbers if graph.dated[one] <= DATED and not graph.leads_to_years(one)]
         kinds = {graph.type_labels[index] for index in graph.types_of(int(plan.nodes[0]))}
         small, large = ("area", "population") if not kinds.isdisjoint(_SETTLEMENTS) else ("population", "area")
         named = {one: entry_of(graph, one % graph.relations).name for one in numbers}
@@ -752,6 +755,10 @@ class PlanSearch:
             own = {root(small), root(large), "people", "person"}
             if own.isdisjoint(self.words.roots):
                 return [one for one in numbers if named[one] != small]
+        labels = {one: {*graph.labels[one].lower().split()} for one in numbers}
+        sized = [one for one in numbers if not _OF_SIZE.isdisjoint(labels[one])]
+        if sized and "population" not in named.values() and not any(labels[one] & {*words} for one in numbers):
+            return sized  # the largest flat is that with the largest area, not with most rooms
         return numbers
 
     @cached_property
@@ -1292,7 +1299,8 @@ class PlanSearch:
                 steps = (self.graph.step(by),)
                 yield from self._aggregate(plan, Aggregate("count", plan.form, by=steps), grouped, by)
                 others = [one for one in measures if one != (by, False)]
-                for best, (relation, counted) in product(self.ends if self.words.rank.any() else (), others):
+                ranking = [one for one in self._ranked_by(plan) if one in others]
+                for best, (relation, counted) in product(self.ends if self.words.rank.any() else (), ranking):
                     form = Aggregate(f"arg{best}", plan.form, (self.graph.step(relation),), steps, counted)
                     yield from self._aggregate(plan, form, np.maximum(self.words.rank, grouped), by)
                 for how, words in (asked or {"sum": grouped}).items():
