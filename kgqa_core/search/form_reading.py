@@ -52,7 +52,7 @@ from kgqa_core.search.question_words import (
 )
 from kgqa_core.search.reading import ABOVE, CONTENT_FREE, stem, stems
 
-_ENDINGS = ("ings", "ing", "ers", "er", "ors", "or", "ed", "ies", "es", "e", "ly", "y", "s")
+_ENDINGS = ("ness", "ings", "ing", "ers", "er", "ors", "or", "ed", "ies", "es", "e", "ly", "y", "s")
 LOCATED = "located in"
 """A label of the relation from a place to one that it is part of, in the thesaurus."""
 _IRREGULAR = {

@@ -181,6 +181,14 @@ CONTENT_FREE = frozenset(
     "give list name show find all any each some than as if not no x y z w n s t".split()
 )
 """Words of a question that say nothing of what it asks for, the words of slots among them."""
+_WH_WORD = r"(?:who|what|when|where|which|how|whose)"
+_TWO_QUESTIONS = re.compile(
+    rf"^\W*(?P<first>(?:please )?{_WH_WORD}\b.+?),? and (?P<then>{_WH_WORD}(?:['’]?s)?\b.+)$", re.IGNORECASE
+)
+_BACK = re.compile(
+    r"\b(?:(?P<own>its|his|their|her(?= \w))|it|he|him|she|her|they|them|(?P<there>there(?=\W*$)))\b", re.IGNORECASE
+)
+"""Pronouns for the one thing that a question was about."""
 _ITSELF = re.compile(
     r"(?<=\w )(?P<has>(?:do|does) )?(?(has)|(?:there )?in )(?:the|this|your|my) (?:knowledge )?"
     r"(?P<thing>graph|ontology|thesaurus|vocabulary|database|data|file)"
@@ -311,6 +319,21 @@ def other_readings(question: Question) -> list[tuple[Question, float, frozenset[
         )
         readings.append((one, sum(doubtful[number] for number in numbers), dropped))
     return readings
+
+
+def two_questions(question: Question) -> tuple[Question, Question] | None:
+    """Two questions that an *and* joins, the second with the mention of the first in place of its pronoun, as in `who
+    coaches x and where do they play`.  None for another question."""
+    found = _TWO_QUESTIONS.match(question.text)
+    back = _BACK.search(found["then"]) if found else None
+    if found is None or back is None:
+        return None
+    names = dict(reversed([*zip(question.topic_mentions, question.topic_keys, strict=False)]))
+    if len(names) != 1 or (name := names.popitem()[1]) not in found["first"] or name in found["then"]:
+        return None
+    said = f"{name}'s" if back["own"] else f"of {name}" if back["there"] else name
+    then = found["then"][: back.start()] + said + found["then"][back.end() :]
+    return replace(question, text=found["first"]), replace(question, text=then)
 
 
 def _operation_words(question: Question) -> set[int]:

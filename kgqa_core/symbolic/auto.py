@@ -24,7 +24,7 @@ from kgqa_core.linking.english import singulars
 from kgqa_core.linking.languages import ENGLISH, are_in, language_of, script_language
 from kgqa_core.linking.words import usualness
 from kgqa_core.logic.execute import execute
-from kgqa_core.logic.forms import And, Compare, Count, Form, Holds, TimeConstraint, elements
+from kgqa_core.logic.forms import Aggregate, And, Compare, Count, Form, Holds, Or, Share, TimeConstraint, elements
 from kgqa_core.logic.lookup import index
 from kgqa_core.logic.parser import parse
 from kgqa_core.logic.paths import from_path
@@ -34,7 +34,7 @@ from kgqa_core.search.candidates import KINDS, Candidate, LabelQuery, labels_of,
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER
 from kgqa_core.search.question_words import grammar_of, kinds, question_words
-from kgqa_core.search.reading import CONTENT_FREE, stem, stems
+from kgqa_core.search.reading import CONTENT_FREE, stem, stems, two_questions
 from kgqa_core.symbolic.arguments import Proposed, Weighted
 from kgqa_core.symbolic.by_labels.calibrate import Choice, choices, choose
 from kgqa_core.symbolic.by_labels.examples import candidate_of
@@ -171,7 +171,7 @@ class AutoSolver:
             own = questions[start : start + BATCH]
             try:
                 with time_limit(SECONDS):
-                    solved = self._solve(own, paths or {}, parsed or {})
+                    solved = self._in_parts(own, self._solve(own, paths or {}, parsed or {}))
                     results += self._suggested(own, solved) if suggest else solved
             except QuestionTimeout as fault:
                 if len(questions) > 1:  # one of them: each on its own
@@ -219,6 +219,27 @@ class AutoSolver:
             chosen = [(question, query, self._at_reading(question, choice)) for question, query, choice in chosen]
         named = self._named(chosen)
         return [self._answer(*one, named) for one in chosen]
+
+    def _in_parts(self, questions: Sequence[Question], solved: list[ComputedAnswer]) -> list[ComputedAnswer]:
+        """The same; a question that is two has the answers of both, or none where one of them has none."""
+        for n, question in enumerate(questions):
+            if (parts := two_questions(question)) is None:
+                continue
+            one, other = made = self._solve(parts, {}, {}, chooses=False)
+            sure = round((one.confidence or 0) * (other.confidence or 0), 6)
+            declined = [part for part in made if part.form is None]
+            if declined or sure < self.threshold or one.form == other.form:
+                plain = replace(one, form=None, answers=(), keys=(), proof=(), truncated=False, road=None)
+                solved[n] = declined[0] if declined else replace(plain, confidence=sure, reason=UNSURE)
+            elif not any(isinstance(part.form, (Count, Holds, Share, Aggregate)) for part in made):
+                found = dict(zip((*one.keys, *other.keys), (*one.answers, *other.answers), strict=True))
+                solved[n] = replace(
+                    one, form=Or(tuple(part.form for part in made if part.form is not None)), keys=tuple(found),
+                    answers=tuple(found.values()), confidence=sure, weight=min(one.weight, other.weight),
+                    proof=tuple(sorted({*one.proof, *other.proof})), truncated=one.truncated or other.truncated,
+                    words=f"{one.words} {other.words}",
+                )  # fmt: skip
+        return solved
 
     def of_form(self, question: Question, form: Form, confidence: float) -> ComputedAnswer | None:
         """The answer of a form that a question was read as, with what it says in words; None where it cannot be run."""
