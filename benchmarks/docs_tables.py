@@ -99,6 +99,8 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("people_dev7_first", "benchmarks/answers/people.py"),
     ResultFile("people_dev8", "benchmarks/answers/people.py"),
     ResultFile("people_dev8_first", "benchmarks/answers/people.py"),
+    ResultFile("people_dev9", "benchmarks/answers/people.py"),
+    ResultFile("people_dev9_first", "benchmarks/answers/people.py"),
     ResultFile("people_locked2", "benchmarks/answers/people.py"),
     ResultFile("people_locked3", "benchmarks/answers/people.py"),
     ResultFile("quiz", "benchmarks/answers/quiz.py"),

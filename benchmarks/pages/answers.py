@@ -402,6 +402,8 @@ TABLES = (
     Table("people/dev7/first", "docs/auto.md", "people_dev7_first", people),
     Table("people/dev8", "docs/auto.md", "people_dev8", people),
     Table("people/dev8/first", "docs/auto.md", "people_dev8_first", people),
+    Table("people/dev9", "docs/auto.md", "people_dev9", people),
+    Table("people/dev9/first", "docs/auto.md", "people_dev9_first", people),
     Table("people/locked2", "docs/auto.md", "people_locked2", people),
     Table("people/locked3", "docs/auto.md", "people_locked3", people),
     Table("peers", "docs/peers.md", "peers", late("benchmarks.papers.peers", "tables")),

@@ -8,6 +8,7 @@ deletions, changes, and swaps of neighbours (restricted Damerau-Levenshtein), by
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
@@ -40,6 +41,7 @@ LEAST_ADJECTIVE = 5
 """Letters of an adjective that is typed wrongly, at least."""
 SOME = 5
 """Neighbours of the entity of a mistyped part of names, at least."""
+_DIGITS = re.compile(r"\d+")
 FREQUENT = 10
 """Usualness above which a word's forms are known, too."""
 _ENDINGS = ("s", "es", "ed", "d", "ing", "er", "est", "ly", "ness", "most", "less", "able", "like")
@@ -146,6 +148,7 @@ def _possible(stretch: str, names: list[tuple[int, int]], mentions: MentionDicti
         for name, errors in names
         if not mentions.flags[name] & NUMBER and not (short and not _slip(stretch, mentions.names[name]))
         and _begins_alike(stretch, mentions.names[name])
+        and _DIGITS.findall(stretch) == _DIGITS.findall(mentions.names[name])  # `berth k7` is not Berth K1
     ]  # fmt: skip
     if len(names) > MOST_NAMES:
         entities = mentions.entities[mentions.rows[np.array([name for name, _ in names])]].astype(np.int64)

@@ -226,7 +226,9 @@ class GrammarAgreement:
         judges = words.words[:1] and words.words[0] in _BEING and "or" in words.words  # `is x male or female`
         demands = []
         group = words.aggregates["group"]
-        if any(own and word in ("by", "per") for own, word in zip(group, words.words, strict=True)):
+        told = any(own and word in ("by", "per") for own, word in zip(group, words.words, strict=True))
+        told |= words.words[:2] == ["how", "many"] and not words.grouped.isdisjoint(words.index.kinds)
+        if told:
             demands.append([_groups(form) for form in forms])
         stated = [run for run in words.texts if not run.inside]
         if group.any():
@@ -293,7 +295,8 @@ class GrammarAgreement:
             at = next((n + 1 for n, word in enumerate(words.words[:-1]) if is_superlative(word)), -1)
         noun = singulars(words.words[at]) if at >= 0 else ()
         first = self.graph.type_labels[query.types[0][0]] if query.types else ""
-        types = {index for index, _ in query.types if self.graph.type_labels[index] == first and first in noun}
+        types = {index for index, _ in query.types if self.graph.type_labels[index] == first}
+        types = types if first.rpartition(" ")[2] in noun or first in noun else set()
         return words.roots[at] if types else "", types
 
     def _finds_numbers(self, one: Candidate, noun: str) -> bool:
@@ -405,6 +408,9 @@ class GrammarAgreement:
             if isinstance(node, Aggregate) and node.how == "values" and node.counted:  # `games per genre` count games
                 counted = self.graph.labels[self.graph.memory.relation_ids[node.path[-1].relation]]
                 return roots(counted).isdisjoint(said)
+            if isinstance(node, Aggregate) and node.how == "values" and named:
+                kinds = (self.graph.type_of_key.get(one.key, -1) for one in nodes_of(node.of) if isinstance(one, Class))
+                return any(not words.index.type_words(kind).isdisjoint(said) for kind in kinds)
             if isinstance(node, Aggregate) and node.by:
                 by = self.graph.directed_relation(node.by[0])
                 end = self.graph.end_type(by)
@@ -413,13 +419,18 @@ class GrammarAgreement:
         return True
 
     def _counts_of(self, form: Form, query: LabelQuery, words: WordCover) -> bool:
-        """Whether a form that counts by groups counts things of the type behind *how many* or *number of*."""
+        """Whether a form by groups or things counts what is of the type behind *how many* or *number of*, or has a
+        number of that name."""
         at = next((n for n in range(2, len(words.words)) if words.words[n - 2 : n] in _NUMBERS_OF), -1)
         types = {one for one, _ in query.types if at > 0 and words.roots[at] in words.index.type_words(one)}
-        if not isinstance(form, Aggregate) or form.how != "count" or not types:
+        if not isinstance(form, Aggregate) or form.how not in ("count", "values") or not types:
             return True
-        kinds = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(form.of) if isinstance(node, Class)}
-        return not types.isdisjoint(kinds)
+        if form.how == "values":
+            way = self.graph.directed_relation(form.path[-1])
+            named = words.roots[at] in roots(self.graph.labels[way % self.graph.relations])
+            return named or (form.counted and self.graph.end_type(way) in types)
+        members = self.graph.memory.nodes(form.of)[:1].tolist()
+        return any(not types.isdisjoint(self.graph.types_of(node)) for node in members)
 
     def _done(self, words: WordCover) -> str | None:
         """The relation whose whole label is the verb behind *who*, as in `who painted x`."""
@@ -484,7 +495,8 @@ class GrammarAgreement:
         places = [n for n in size if end_said(words.words, n) or words.words[n - 1 : n + 1] == ["number", "of"]]
         for n in places:
             behind = next((one for one in words.roots[n + 1 : n + 4] if one not in ("numb", "of")), "")
-            measured = any(self.graph.is_measure(one) for one in words.index.relations.get(behind, ()))
+            known = (one for one in words.index.relations.get(behind, ()) if self.graph.is_measure(one))
+            measured = any(behind in roots(self.graph.labels[one]) or behind in self.roles(one) for one in known)
             if measured and any(behind not in roots(label) for label in labels):
                 return True
         return False

@@ -249,7 +249,7 @@ def _types_named(form: Form, graph: LabelGraph) -> set[int]:
         if isinstance(node, Class) and node.key in graph.type_of_key:
             place = graph.type_of_key[node.key]
             found |= {place, *graph.supers.get(place, ())}
-        for step in getattr(node, "path", ()):
+        for step in (*getattr(node, "path", ()), *getattr(node, "by", ())):
             relation = graph.memory.relation_ids[step.relation]
             found |= {int(graph.head_type[relation]), int(graph.tail_type[relation])}
     return found - {-1}

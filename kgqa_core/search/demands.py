@@ -67,10 +67,13 @@ _LASTING = r"(?:last|take|took|stay|run|ran|live|continue|go on|remain)(?:s|d|ed
 _EXTENT = r"(?: (?:for )?(?:the )?(?:long|short)(?:er|est))"
 LASTS = re.compile(
     r"\b(?P<life>how old (?:was|were)\b(?=.*\b(?:when|at death)\b)|(?:at )?(?:what|which) age\b|age at death"
-    r"|life ?spans?|how (?:long|many years)(?= did\b.* lived?\b(?! (?:in|at|with|on|here|there)\b))"
+    r"|age(?= of\b.*\bwhen\b)|life ?spans?"
+    r"|how (?:long|many years)(?= did\b.* lived?\b(?! (?:in|at|with|on|here|there)\b))"
     rf"|lived{_EXTENT}|(?:long|short)(?:er|est)[- ]lived)\b"
     r"|\bhow many (?P<unit>days|years)(?= (?:did|do|does|was|were|passed|went)\b)"
     rf"|\bhow long(?= (?:did|do|does)\b.* {_LASTING}\b| (?:was|were)\b| {_LASTING}\b)"
+    rf"|\b(?:for|{_LASTING})(?: (?:more|less|fewer|longer|over|under|at|least|most|than|exactly))*"
+    rf" {NUMBER} (?P<limit>days|years)\b"
     rf"|\b(?:{_LASTING}|(?:was|were) (?!here|there)\w+){_EXTENT}\b"
 )
 """What asks for the time between two dates: *how old was x when*, *how many days was x open*, *took longest*."""

@@ -71,6 +71,11 @@ _IRREGULAR = {
         ("become", "became"), ("go", "went gone"), ("come", "came"), ("see", "saw seen"), ("get", "got gotten"),
         ("take", "took taken"), ("lose", "lost"), ("say", "said"), ("know", "knew known"), ("break", "broke broken"),
         ("rise", "rose risen"), ("fall", "fell fallen"), ("stand", "stood"), ("lie", "lying lay lain"),
+        ("leave", "left leaving"), ("tell", "told"), ("think", "thought"), ("sit", "sat sitting"), ("have", "had has"),
+        ("sleep", "slept"), ("blow", "blew blown"), ("hide", "hid hidden"), ("freeze", "froze frozen"),
+        ("forget", "forgot forgotten"), ("drink", "drank drunk"), ("seek", "sought"), ("stick", "stuck"),
+        ("swear", "swore sworn"), ("wake", "woke woken"), ("shake", "shook shaken"), ("bind", "bound"),
+        ("license", "licence licences"), ("defend", "defence defense"),
     )
     for past in pasts.split()
 }  # fmt: skip
@@ -765,8 +770,9 @@ class FormReader:
         return set[str]().union(*self._type_names(types)) - {"kind", "of"}  # of `kind of sport`
 
     def _type_names(self, types: set[int]) -> list[set[str]]:
-        """The roots of each label of types and of each other name of these."""
-        return [roots(name) for index in types if index >= 0 for name in self._names(index)]
+        """The roots of each label of types, of each other name of these and of the noun that tells them alone."""
+        heads = [{root(head)} for head, index in self.graph.types_by_head.items() if index in types]
+        return heads + [roots(name) for index in types if index >= 0 for name in self._names(index)]
 
     def _names(self, type_index: int) -> tuple[str, ...]:
         """The label of a type, the words of its key and its other names."""

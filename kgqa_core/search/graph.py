@@ -52,8 +52,8 @@ BOTH_ENDS = 0.2
 kind."""
 MOST_CATEGORIES, MOST_TRADES = 64, 500
 """Entities at most that a relation leads to which are the categories of something."""
-LONGEST_TYPE = 5
-"""Words of the label of a type that questions name."""
+LONGEST_TYPE, MOST_HEADED = 5, 100
+"""Words of the label of a type that questions name; types of a graph in which the noun of a label tells its type."""
 WORD = re.compile(r"[^\W_]+")
 """A word of a question or a label."""
 _LETTERS = re.compile(r"[^\W\d_]+(?:[ '’-][^\W\d_]+)*")
@@ -264,6 +264,18 @@ class LabelGraph:
         labelled, keyed = (self._by_words(order, texts) for texts in (self.type_labels, self.type_key_words))
         return keyed | labelled
 
+    @cached_property
+    def types_by_head(self) -> dict[str, int]:
+        """The type whose label of several words ends so, as *call* of *port call*, where it is the only one and nothing
+        else is called so; none in a graph of many types."""
+        if len(self.type_labels) > MOST_HEADED:
+            return {}
+        ends = [(label.rpartition(" ")[2], n) for n, label in enumerate(self.type_labels)
+                if " " in label and FUNCTION_WORDS.isdisjoint(label.split())]  # fmt: skip
+        heads = Counter(head for head, _ in ends)
+        other = {*self.types_by_words, *(word for label in self.labels for word in label.lower().split())}
+        return {head: index for head, index in ends if heads[head] == 1 and head not in other}
+
     def _by_words(self, order: Sequence[int], texts: Sequence[str]) -> dict[str, list[int]]:
         """Places of texts, in an order, by the words of those that are not too long."""
         results: dict[str, list[int]] = {}
@@ -381,6 +393,15 @@ class LabelGraph:
         """What the heads of a relation are called: their type, where nearly all have it."""
         index = int(self.head_type[relation])
         return self.type_labels[index] if index >= 0 and self.head_share[relation] > PURE else ""
+
+    def noun_above(self, relation: int) -> str:
+        """The smallest type above the most common one of a relation's heads that nearly all of them are of."""
+        heads, above = self.heads_of(relation), self.supers.get(int(self.head_type[relation]), set())
+        heads = heads[self.typed(heads)]
+        for index in sorted(above, key=lambda one: (len(self.members(one)), one)):
+            if np.isin(heads, self.members(index), assume_unique=True).mean() > PURE:
+                return self.type_labels[index]
+        return ""
 
     @cached_property
     def texts(self) -> dict[str, tuple[int, ...]]:

@@ -153,10 +153,17 @@ class Phrases:
     def __init__(self, graph: LabelGraph) -> None:
         self.graph = graph
         words = [
-            relation_words(label, graph.noun(n), entry_of(graph, n), self._type(int(graph.tail_type[n])))
+            relation_words(label, self._noun_of(n), entry_of(graph, n), self._type(int(graph.tail_type[n])))
             for n, label in enumerate(graph.labels)
         ]
         self.relation_words = [replace(word, head=head) for word, head in zip(words, _heads(graph, words), strict=True)]
+
+    def _noun_of(self, relation: int) -> str:
+        """What the graph calls the heads of a relation; not by a type above theirs where the thesaurus fits or has no
+        word for them."""
+        known = entry_of(self.graph, relation).head
+        above = known and known not in self.graph.types_by_words
+        return self.graph.noun(relation) or (self.graph.noun_above(relation) if above else "")
 
     def write(self, form: Form, slots: Mapping[str, str]) -> str:
         """The phrase of a form; an entity without a slot is written `x`."""

@@ -24,7 +24,7 @@ from kgqa_core.search.demands import IN_NAMES
 from kgqa_core.search.graph import LONGEST_TYPE, WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOT, SLOTS, OwnWords
 from kgqa_core.search.question_reader import MarkedMention, mark_mentions, ordinal_in
-from kgqa_core.search.question_words import PERSONS, individuals, is_mutual, question_words
+from kgqa_core.search.question_words import PERSONS, adjectives, individuals, is_mutual, question_words
 from kgqa_core.types import Question
 
 _SCALES = {
@@ -78,6 +78,8 @@ _PLAINER = tuple(
     (re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), plainer)
     for pattern, plainer in (
         (r"wernt", "were not"),
+        (r"who else has (\S+) ?['’]s (\w+)", r"who has the same \2 as \1"),
+        (r"under the same", "with the same"),
         (r"(are|do|does|did|is|was|were|has|have|had)nt", r"\1 not"),
         (r"^(?:the )?number for", "phone number of"),
         (r"that no (?:other )?(\w+) (?:(\w+?)e?s|(\w+)ed)(?=\W*$)", r"that are not \2\3ed by any \1"),
@@ -549,6 +551,8 @@ def types_in(text: str, graph: LabelGraph) -> tuple[tuple[int, float], ...]:
             if not named:
                 others = [other for form in forms for other in type_words().get(form, ())]
                 named = [(position, OTHER_WORD) for other in others for position in index.get(other, ())]
+            if not named and length == 1 and (own := {*forms} & graph.types_by_head.keys()):
+                named = [(graph.types_by_head[form], OTHER_WORD) for form in own]
             if not named and length == 1 and words[start] in PERSONS and len(persons := individuals(graph)) == 1:
                 named = [(persons[0], OTHER_WORD)]
             if named:
@@ -652,6 +656,7 @@ def corrected(text: str, graph: LabelGraph) -> str:
         known = (
             word in own
             or stem(word) in own
+            or word in adjectives()
             or any(one in graph.texts or one in graph.values_by_name for one in singulars(word))
         )
         if not 5 <= len(word) <= LONGEST_MENDED or known or usualness(word) or _is_listed(word):
@@ -659,7 +664,14 @@ def corrected(text: str, graph: LabelGraph) -> str:
         mended += 1
         if mended > MOST_MENDED:
             return found[0]
-        near = [(other in own or stem(other) in own, usualness(other), other) for other in _edits(word)]
+        near = [
+            (
+                not own.isdisjoint((other, stem(other))) or (len(other) > len(word) and other in adjectives()),
+                usualness(other),
+                other,
+            )
+            for other in _edits(word)
+        ]  # a letter is missing, as in `bigest`
         english = _is_english(word)  # by its ending alone, as `employes`
         best = max((one for one in near if one[0] or (one[1] and not english)), default=None)
         if best is None:

@@ -1280,6 +1280,7 @@ class PlanSearch:
             yield from self._shares(things, asked.pop("share"))
         plain = [one for one in things if not one.ranked]
         nearest = [one for one in plain if len(one.relations) <= 1][:AGGREGATED]  # the measure may explain most words
+        nearest += [one for one in self.classes if grouped is not None and one not in nearest]
         for plan in (*plain[:AGGREGATED], *(one for one in nearest if one not in plain[:AGGREGATED])):
             measures = self._measures(plan)
             measures = [one for one in measures if not one[1]][:3] + [one for one in measures if one[1]][:3]
@@ -1327,6 +1328,7 @@ class PlanSearch:
                     nodes = self.graph.memory.ranked(plan.nodes, arg)
                     if len(nodes):
                         yield self._of_span(plan, arg, ends, self.words.rank, nodes, kind="best", ranked=True)
+                yield from self._limited(plan, span, ends) if several else ()
                 for how, words in asked.items() if several else (("max", self.words.count),):
                     form = Aggregate(how, plan.form, span)
                     value = self.graph.memory.aggregate(plan.nodes, form).value
@@ -1340,6 +1342,20 @@ class PlanSearch:
                     nodes, words = self.graph.memory.nodes(one), np.maximum(self.words.compare, self.words.rank)
                     if len(nodes):
                         yield self._of_span(both, one, ends, words, nodes, kind="compare")
+
+    def _limited(self, plan: Plan, span: Steps, ends: tuple[int, int]) -> Iterator[Plan]:
+        """Those that lasted more or less than a number of days or years, and how many these are."""
+        numbers = [one for one in self.query.values if one.datatype == f"{XSD}decimal" and not one.unit]
+        for number, op in product(numbers, OPS):
+            limit = Compare(op, span, number)
+            nodes = plan.nodes[among(plan.nodes, self.graph.memory.nodes(limit))]
+            words = np.maximum(self.words.values_in(limit), self.words.compare)
+            made = self._of_span(plan, _both(plan.form, limit), ends, words, nodes, kind="value")
+            if len(nodes):
+                yield made
+            if self.words.count.any():
+                cover = np.maximum(made.cover, self.words.count)
+                yield self._extended(made, Count(made.form), NONE, cover, kind="count", value=len(nodes))
 
     def _of_span(
         self, plan: Plan, form: Form, ends: tuple[int, int], words: Floats, nodes: Ints, **more: Any
@@ -1380,7 +1396,8 @@ class PlanSearch:
                 days, years = (graph.memory.computed(plan.nodes, (span,)) for span in found)
                 short = self.words.rank.any() or self.words.compare.any() or days[1].max(initial=0) < LONG
                 in_days = short and len(days[0]) == len(years[0])
-                yield (found[UNITS_OF_TIME.index(asked["unit"] or ("days" if in_days else "years"))],), (begin, end)
+                unit = asked["unit"] or asked["limit"] or ("days" if in_days else "years")
+                yield (found[UNITS_OF_TIME.index(unit)],), (begin, end)
 
     def _is_told(self, plan: Plan) -> bool:
         """Whether the question says what a set is of, or it is of records, which no question names."""
@@ -1416,6 +1433,8 @@ class PlanSearch:
 
     def _groupings(self, plan: Plan) -> list[int]:
         ways = self.graph.directed_relations(plan.nodes).tolist()
+        if plan.last >= 0 and plan.chain < 0:  # `ships of lines` for each line are its ships
+            ways = [one for one in ways if one != self.graph.inverse(plan.last)]
         timed = "year" in self.words.words
         counts = self.graph.end_counts[1]
         few = counts * 3 <= self.graph.triples * 2
@@ -1432,7 +1451,15 @@ class PlanSearch:
             )
         ]
         ways = [one for one in ways if not self._useless(one, plan) and (self.graph.to_entities(one) or few[one])]
-        return sorted(ways, key=lambda one: (-self._fits(one) - (self.graph.end_type(one) in self.wanted), one))[:3]
+        said, called = self.words.grouped, self.words.index.type_words
+
+        def fits(one: int) -> float:
+            end = self.graph.end_type(one)
+            own = self.owner.label_roots[one] if one < self.graph.relations else frozenset[str]()
+            told = not said.isdisjoint((*own, *(called(end) if end >= 0 else ())))
+            return self._fits(one) + (end in self.wanted) + 2 * told
+
+        return sorted(ways, key=lambda one: (-fits(one), one))[:3]
 
     def _is_year(self, relation: int) -> bool:
         """Whether a relation leads to years, by which things are grouped: `papers per year`."""
@@ -1445,6 +1472,8 @@ class PlanSearch:
         cover, relations, likeness = np.maximum(plan.cover, words), plan.relations, plan.likeness
         if form.how == "count":
             cover = np.maximum(cover, self.words.count)
+        if by is not None and (end := self.graph.end_type(by)) in self.words.types:
+            cover = np.maximum(cover, self.words.types[end])
         for one in (*(self.graph.directed_relation(step) for step in form.path), *(() if by is None else (by,))):
             cover = np.maximum(cover, self.relation_cover[one])
             relations, likeness = (*relations, one), likeness + float(self.likeness[one])

@@ -135,7 +135,11 @@ class WordIndex:
         for node, text in graph.long_texts.items():
             for word in {root(word) for word in WORD.findall(text.lower())}:
                 found.setdefault(word, []).append(node)
-        return {word: tuple(nodes) for word, nodes in found.items() if len(nodes) <= MOST_INSIDE}
+        for text, nodes in graph.texts.items() if found and len(graph.texts) <= MOST_NAMED else ():
+            words = {root(word) for word in WORD.findall(text)}
+            for word in words & found.keys() if len(words) > 1 else ():
+                found[word] += nodes  # `customs inspection`, where longer ones have customs too
+        return {word: tuple(dict.fromkeys(nodes)) for word, nodes in found.items() if len(nodes) <= MOST_INSIDE}
 
     def is_kind(self, word: str) -> bool:
         """Whether a word that says little elsewhere is the label of a relation here: the *kind* of a creature."""
@@ -329,7 +333,8 @@ class WordCover:
             if taken[n] or told[n] or known or verb or not self.weights[n] or len(word) < SHORTEST_INSIDE:
                 continue
             if nodes := self.index.text_words.get(own):
-                literals = [(graph.named(node, graph.long_texts[node]), node) for node in nodes]
+                texts = {node: graph.long_texts.get(node) or graph.text_of(node) for node in nodes}
+                literals = [(graph.named(node, text), node) for node, text in texts.items()]
                 form = Or(tuple(one for one, _ in literals)) if len(literals) > 1 else literals[0][0]
                 yield TextRun(n, n + 1, ((form, np.array(sorted(nodes), dtype=np.int64)),), inside=True)
 

@@ -44,7 +44,7 @@ _PRONOUN = re.compile(
     re.I,
 )
 _IDLE = re.compile(
-    r"\bit(?= (?:true|correct|possible|the case|that|is)\b)|(?<=\btime is )it\b|(?<=\bwhere )they\b"
+    r"\bit(?= (?:true|correct|possible|the case|that|is|takes?|took|costs?)\b)|(?<=\btime is )it\b|(?<=\bwhere )they\b"
     r"|(?<=\w of )them(?= all\b)|(?<=\w in )(?:their|its)(?= names?\b)",
     re.I,
 )

@@ -220,6 +220,32 @@ DEPOTS = """id,name,capacity,manager
 D1,North Yard,60,Ada Quill
 D2,Harbour Yard,25,Ben Thole
 """
+QUAY = """@prefix q: <http://quay.example/v#> .
+@prefix : <http://quay.example/> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+q:Ship a owl:Class ; rdfs:label "ship" .
+q:ContainerShip a owl:Class ; rdfs:label "container ship" ; rdfs:subClassOf q:Ship .
+q:Ferry a owl:Class ; rdfs:label "ferry" ; rdfs:subClassOf q:Ship .
+q:ShippingLine a owl:Class ; rdfs:label "shipping line" .
+q:PortCall a owl:Class ; rdfs:label "port call" .
+q:Berth a owl:Class ; rdfs:label "berth" .
+:Alma a q:Ferry ; rdfs:label "Alma" ; q:operatedBy :North ; q:crew 40 .
+:Birk a q:ContainerShip ; rdfs:label "Birk" ; q:operatedBy :North ; q:crew 22 .
+:Corvo a q:ContainerShip ; rdfs:label "Corvo" ; q:operatedBy :South ; q:crew 25 .
+:North a q:ShippingLine ; rdfs:label "North Sund" . :South a q:ShippingLine ; rdfs:label "South Haven" .
+:K1 a q:Berth ; rdfs:label "Berth K1" ; q:lengthMetres 340 .
+:K2 a q:Berth ; rdfs:label "Berth K2" ; q:lengthMetres 210 .
+:c1 a q:PortCall ; rdfs:label "Call 1" ; q:ship :Alma ; q:berth :K1 ; q:pilot :Ida ; q:feeEur 900 ;
+  q:arrived "2025-01-03"^^xsd:date ; q:departed "2025-01-05"^^xsd:date ; q:remarks "customs inspection" .
+:c2 a q:PortCall ; rdfs:label "Call 2" ; q:ship :Birk ; q:berth :K2 ; q:feeEur 400 ;
+  q:arrived "2025-01-09"^^xsd:date ; q:departed "2025-01-20"^^xsd:date ;
+  q:remarks "crane out of order for a day, customs inspection" .
+:c3 a q:PortCall ; rdfs:label "Call 3" ; q:ship :Corvo ; q:berth :K1 ; q:pilot :Jon ; q:feeEur 650 ;
+  q:arrived "2025-02-01"^^xsd:date ; q:departed "2025-02-02"^^xsd:date .
+:Ida a q:Pilot ; rdfs:label "Ida Berg" . :Jon a q:Pilot ; rdfs:label "Jon Aske" .
+"""
 NOTES = """@prefix n: <http://notes.example/v#> .
 @prefix : <http://notes.example/> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -251,7 +277,7 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("boats.csv", BOATS), ("docks.csv", DOCKS), ("clubs.tsv", CLUBS), ("cards.csv", CARDS), ("people.csv", PEOPLE),
         ("depts.csv", DEPARTMENTS), ("arts.tsv", ARTS), ("dynasty.tsv", DYNASTY), ("teachers.csv", STUDIO),
         ("pupils.csv", PUPILS), ("orchard.ttl", ORCHARD), ("flats.csv", FLATS),
-        ("aquarium.ttl", AQUARIUM), ("inns.json", INNS), ("shows.csv", SHOWS), ("notes.ttl", NOTES),
+        ("aquarium.ttl", AQUARIUM), ("inns.json", INNS), ("shows.csv", SHOWS), ("notes.ttl", NOTES), ("quay.ttl", QUAY),
         ("buses.csv", BUSES), ("models.csv", MODELS), ("depots.csv", DEPOTS),
     ):  # fmt: skip
         (folder / name).write_text(text, encoding="utf-8")
@@ -266,6 +292,7 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
     made["aquarium"] = System.from_graph(folder / "aquarium.ttl", home=folder / "home")
     made["inns"] = System.from_graph(folder / "inns.json", home=folder / "home")
     made["shows"] = System.from_graph(folder / "shows.csv", home=folder / "home")
+    made["quay"] = System.from_graph(folder / "quay.ttl", home=folder / "home")
     made["notes"] = System.from_graph(folder / "notes.ttl", home=folder / "home")
     buses = (folder / f"{name}.csv" for name in ("buses", "models", "depots"))
     made["buses"] = System.from_graph(*buses, home=folder / "home")
@@ -285,6 +312,8 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("shows", "which show lasted the longest", "Salt and Stone"),
         ("shows", "which show was open the shortest", "Paper Towns"),
         ("shows", "which lasted longer, glass lights or paper towns", "Glass Lights"),
+        ("shows", "shows that lasted longer than 90 days", "Glass Lights, Salt and Stone"),
+        ("shows", "how many shows were open for less than 100 days", "1"),
         ("shows", "how many days was glass lights late", None),
         ("arts", "how old was Edda Lorn when she died", "69"),
         ("arts", "who lived longer, edda lorn or mina sool", "Mina Sool"),
@@ -294,6 +323,14 @@ def systems(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Syst
         ("books", "who wrote Glass Orchard and when was it published", "2017, Mara Lindqvist"),
         ("books", "who published Small Hours and who wrote it", "Old Mill, Yuki Tanabe"),
         ("books", "who wrote Glass Orchard and who translated it", None),
+        ("quay", "which call had no pilot", "Call 2"),
+        ("quay", "calls with a fee over 500", "Call 1, Call 3"),
+        ("quay", "which line has the most ships", "North Sund"),
+        ("quay", "how many ships does each line have", "North Sund: 2, South Haven: 1"),
+        ("quay", "which call lasted the longest", "Call 2"),
+        ("quay", "calls with something about customs in the remarks", "Call 1, Call 2"),
+        ("quay", "how long is berth k1", "340"),
+        ("quay", "how long is berth k7", None),
         ("notes", "papers that no other paper cites", "Early Frost, Salt Marsh"),
         ("notes", "papers that do not cite any paper", "Reed Beds, Salt Marsh"),
         ("notes", "authors that nobody trained", "Jon Reed"),
