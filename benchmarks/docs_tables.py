@@ -76,7 +76,7 @@ RESULTS: tuple[ResultFile, ...] = (
     ResultFile("languages", "benchmarks/answers/languages.py"),
     ResultFile("linking", "benchmarks/answers/linking.py", "05696d7, 2026-11-22"),
     ResultFile("llm", "benchmarks/models/llm.py"),
-    ResultFile("logic", "benchmarks/graph/logic.py", "8f83bf9, 2026-11-22"),
+    ResultFile("logic", "benchmarks/graph/logic.py"),
     ResultFile("long_questions", "benchmarks/serving/long_questions.py"),
     ResultFile("ltgen", "benchmarks/papers/ltgen.py"),
     ResultFile("new_relations", "benchmarks/papers/new_relations.py"),
