@@ -34,8 +34,10 @@ class GraphChoice:
 
         section = reading_section(self.map, self.context, self.names)
         given = {"--map": self.map, "--context": self.context, "--names": self.names, "--set": self.settings}
-        if not self.kg and (named := [name for name, value in given.items() if value]):
-            raise ConfigError(f"{named[0]} is for graph files; name them with --kg, or leave it out")
+        if not self.kg and (named := [(name, value) for name, value in given.items() if value]):
+            name, value = named[0]
+            told = value if isinstance(value, (str, Path)) else value[0]
+            raise ConfigError(f"{name} {told} is for graph files; name them with --kg, or leave it out")
         settings: dict[str, Any] = parse_settings(self.settings or ())
         return settings | {"kg": {**section, **settings.get("kg", {})}}
 

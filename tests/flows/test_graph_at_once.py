@@ -72,7 +72,7 @@ def test_the_lines_of_the_readme_for_a_graph_of_ones_own_work_as_printed(
     ("words", "message"),
     [
         (("ask", "--kg", "GRAPH", "--run", "newest", QUESTION), "name two systems"),
-        (("ask", "--map", "map.yaml", QUESTION), "--map is for graph files"),
+        (("ask", "--map", "map.yaml", QUESTION), "--map map.yaml is for graph files"),
         (("ask", "--kg", "absent.tsv", QUESTION), "there is no graph file absent.tsv"),
         (("ask", "--kg", "GRAPH", "--set", "kg.format=tsvv", QUESTION), "tsvv"),
         (("ask", QUESTION), "--kg FILE"),
