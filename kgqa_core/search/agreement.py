@@ -35,7 +35,7 @@ from kgqa_core.logic.forms import (
     Step,
 )
 from kgqa_core.rewriting.phrases import phrase
-from kgqa_core.search.candidates import Candidate, LabelQuery, lacks, nodes_of, slots_of
+from kgqa_core.search.candidates import Candidate, LabelQuery, classes_of, lacks, nodes_of, slots_of
 from kgqa_core.search.cues import ASKS_FOR_THING
 from kgqa_core.search.demands import SAME, demanded, returns
 from kgqa_core.search.form_reading import root, roots
@@ -375,8 +375,7 @@ class GrammarAgreement:
         """Whether a form finds things of the type that others are to be without: `people without a project`."""
         at = int(words.away.argmax()) if words.away.any() else len(words.roots)
         bases = (node.of for node in nodes_of(form) if lacks(node))  # type: ignore[attr-defined]
-        kinds = (self.graph.type_of_key.get(base.key, -1) for base in bases if isinstance(base, Class))
-        called = [words.index.type_words(kind) for kind in kinds]
+        called = map(words.index.type_words, classes_of(bases, self.graph))
         return any(own & {*words.roots[at + 1 : at + 3]} and not own & {*words.roots[:at]} for own in called)
 
     def _finds_doer(self, form: Form) -> bool:
@@ -403,14 +402,14 @@ class GrammarAgreement:
         """Whether a form has rows for no other type than that behind the word for groups, `sales by region`, and for
         nothing else than what a relation of that name leads to: `people per occupation`."""
         said = words.grouped
-        named = {n for n, label in enumerate(self.graph.labels) if not roots(label).isdisjoint(said)}
+        named = words.groups_named
         for node in nodes_of(form):
             if isinstance(node, Aggregate) and node.how == "values" and node.counted:  # `games per genre` count games
                 counted = self.graph.labels[self.graph.memory.relation_ids[node.path[-1].relation]]
                 return roots(counted).isdisjoint(said)
             if isinstance(node, Aggregate) and node.how == "values" and named:
-                kinds = (self.graph.type_of_key.get(one.key, -1) for one in nodes_of(node.of) if isinstance(one, Class))
-                return any(not words.index.type_words(kind).isdisjoint(said) for kind in kinds)
+                kinds = map(words.index.type_words, classes_of(nodes_of(node.of), self.graph))
+                return not all(said.isdisjoint(own) for own in kinds)
             if isinstance(node, Aggregate) and node.by:
                 by = self.graph.directed_relation(node.by[0])
                 end = self.graph.end_type(by)
@@ -509,7 +508,7 @@ class GrammarAgreement:
         for node in nodes_of(form):
             if isinstance(node, (Arg, Nth, Compare)) and not node.counted and len(node.path) == 1:
                 own = nodes_of(form) if isinstance(node, Compare) else (node.of,)
-                found = {graph.type_of_key.get(one.key, -1) for one in own if isinstance(one, Class)}
+                found = classes_of(own, graph)
                 relation = graph.memory.relation_ids[node.path[0].relation]
                 if found and not found & wanted and wanted & self._measured_types(relation):
                     return True
@@ -544,7 +543,7 @@ class GrammarAgreement:
         nouns = [words.words[n + 1 : n + 4] for n in places]
         said = {form for noun in nouns for word in noun for form in singulars(word)}
         named = {index for index, _ in query.types if self.graph.type_labels[index] in said}
-        own = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(form.of) if isinstance(node, Class)}
+        own = classes_of(nodes_of(form.of), self.graph)
         return bool(named) and named.isdisjoint(own)
 
     def _leads_unasked(self, one: Candidate, query: LabelQuery, words: WordCover) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -164,6 +164,11 @@ def nodes_of(form: Form) -> tuple[Form, ...]:
             _nodes.clear()
         known = _nodes[id(form)] = tuple(found)
     return known
+
+
+def classes_of(nodes: Iterable[Form], graph: LabelGraph) -> set[int]:
+    """Places of the types among nodes of forms; -1 for one that the graph does not have."""
+    return {graph.type_of_key.get(node.key, -1) for node in nodes if isinstance(node, Class)}
 
 
 def has_value(node: Form) -> bool:

@@ -13,7 +13,6 @@ from functools import lru_cache
 from kgqa_core.linking.english import singulars
 from kgqa_core.linking.words import english_words
 from kgqa_core.logic.forms import Aggregate, Arg, Compare, Count, Form, Greater, Minus, Nth, Qualifier
-from kgqa_core.logic.measures import TIME
 from kgqa_core.search.candidates import OR, Candidate, LabelQuery, inside, is_false, nodes_of, slots_of
 from kgqa_core.search.graph import LONGEST_TEXT, LONGEST_TYPE, LabelGraph
 from kgqa_core.search.phrases import Phrases
@@ -249,7 +248,7 @@ def _of_kind(candidate: Candidate, kind: str, phrases: Phrases) -> bool:
         return True
     dims = memory.dim[nodes]
     if (dims >= 0).all():
-        timed = all(memory.dimensions[dim] == TIME for dim in dims.tolist())
+        timed = bool(memory.is_date(nodes).all())
         if kind == "time":
             x = memory.x[nodes]
             return timed or bool(((x > 0) & (x < LAST_YEAR) & (x == x.round())).all())

@@ -77,8 +77,7 @@ LASTS = re.compile(
     rf"|\b(?:{_LASTING}|(?:was|were) (?!here|there)\w+){_EXTENT}\b"
 )
 """What asks for the time between two dates: *how old was x when*, *how many days was x open*, *took longest*."""
-LASTING = re.compile(rf"\b{_LASTING}\b")
-"""Verbs that ask for the time beside such words."""
+_LASTING_VERB = re.compile(rf"\b{_LASTING}\b")
 _TIMES = frozenset("duration time minute hour day week month year length".split())
 """Words of relations to how long something lasts, or is."""
 _COMPARATIVE = re.compile(r"\b([a-z]+er) than\b")
@@ -111,6 +110,12 @@ def _counts(form: Form, op: str) -> list[float]:
 
 def _compares(form: Form) -> bool:
     return any(isinstance(node, (CompareTo, Greater, Aggregate)) for node in nodes_of(form))
+
+
+def spans_said(low: str) -> list[tuple[int, int]]:
+    """Where a text in small letters asks for the time between two dates, and its verbs; none if it does not."""
+    patterns = (LASTS, _LASTING_VERB) if LASTS in demands_of(low) else ()
+    return [match.span() for pattern in patterns for match in pattern.finditer(low)]
 
 
 def _lasts(one: Candidate, text: str, graph: LabelGraph) -> bool:

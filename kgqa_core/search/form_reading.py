@@ -33,7 +33,17 @@ from kgqa_core.logic.forms import (
     Or,
 )
 from kgqa_core.logic.memory import NONE, Ints
-from kgqa_core.search.candidates import Candidate, LabelQuery, Slot, among, has_value, is_false, labels_of, nodes_of
+from kgqa_core.search.candidates import (
+    Candidate,
+    LabelQuery,
+    Slot,
+    among,
+    classes_of,
+    has_value,
+    is_false,
+    labels_of,
+    nodes_of,
+)
 from kgqa_core.search.cues import LOOKED_AT, cues_of
 from kgqa_core.search.graph import PROFESSIONS, WORD, LabelGraph
 from kgqa_core.search.phrases import DATED, SLOTS, RelationWords, has_any
@@ -92,7 +102,8 @@ GENERIC = frozenset("thing place location person people organization organisatio
 _DEEDS = ("ment", "ation", "ion", "al")
 """Endings of nouns for what somebody does."""
 _DOER = re.compile(r"(?:er|or|ist|ian|ect)s?$")
-_NO_SIZES = frozenset("rate rent price cost fee pay charge salary wage level rank rating score age floor year".split())
+RATES = frozenset("rate rent wage price cost fee pay charge salary".split())
+_NO_SIZES = RATES.union("level rank rating score age floor year".split())
 NEIGHBOURS, ONE_EACH = 64, 1.05
 """Things beside a mention at most whose own neighbours are looked at; mean number of things up to which a relation
 leads to one."""
@@ -289,7 +300,7 @@ class FormReader:
 
     def read(self, best: Candidate, texts: Sequence[str], used: Sequence[Slot], asked: set[str]) -> FormReading:
         """What a candidate reads.  texts: its phrase and the noun of what it finds; asked: roots of the question."""
-        types = {self.graph.type_of_key.get(node.key, -1) for node in nodes_of(best.form) if isinstance(node, Class)}
+        types = classes_of(nodes_of(best.form), self.graph)
         words = roots(*texts).union(*(self.roots_of(directed)[1] for directed in best.ways))
         ends = map(self.graph.end_type, best.ways[:-1])
         words = words.union(*(deeds(self.graph.type_labels[end]) for end in ends if self.graph.is_nameless(end)))
@@ -299,7 +310,7 @@ class FormReader:
         found = best.nodes[:LOOKED_AT].tolist() if best.nodes is not None else []
         if found:  # of several types of persons those of which it finds some
             any_of = {part for node in nodes_of(best.form) if isinstance(node, Or) for part in node.parts}
-            either = {self.graph.type_of_key.get(part.key, -1) for part in any_of if isinstance(part, Class)}
+            either = classes_of(any_of, self.graph)
             types -= either.difference(*(self.graph.types_of(node) for node in found))
             words |= self._type_roots(set.intersection(*(set(self.graph.types_of(node)) for node in found)))
         words |= self._type_roots(types | set(best.types) | topics)
@@ -771,8 +782,9 @@ class FormReader:
 
     def _type_names(self, types: set[int]) -> list[set[str]]:
         """The roots of each label of types, of each other name of these and of the noun that tells them alone."""
-        heads = [{root(head)} for head, index in self.graph.types_by_head.items() if index in types]
-        return heads + [roots(name) for index in types if index >= 0 for name in self._names(index)]
+        heads = ((index, self.graph.type_labels[index].rpartition(" ")[2]) for index in types if index >= 0)
+        alone = [{root(head)} for index, head in heads if self.graph.types_by_head.get(head) == index]
+        return alone + [roots(name) for index in types if index >= 0 for name in self._names(index)]
 
     def _names(self, type_index: int) -> tuple[str, ...]:
         """The label of a type, the words of its key and its other names."""

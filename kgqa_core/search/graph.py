@@ -22,7 +22,7 @@ from kgqa_core.kg.text_numbers import units
 from kgqa_core.kg.vocabulary import XSD
 from kgqa_core.linking.words import FUNCTION_WORDS, usualness
 from kgqa_core.logic.forms import Entity, Form, Join, Literal, Step, Steps
-from kgqa_core.logic.measures import TIME, in_other_unit, measure
+from kgqa_core.logic.measures import in_other_unit, measure
 from kgqa_core.logic.memory import NONE, Ints, MemoryGraph, distinct, joined_ranges, once
 from kgqa_core.question_limits import check_time
 
@@ -183,8 +183,7 @@ class LabelGraph:
             return np.bincount(memory.relation[mask[memory.tail]], minlength=self.relations) / count
 
         number = memory.dim >= 0
-        time = np.array([dim == TIME for dim in memory.dimensions] or [False])
-        dated = number & time[np.maximum(memory.dim, 0)]
+        dated = memory.is_date(np.arange(len(memory.dim)))
         self.measured, self.dated, self.entity_tails = share(number), share(dated), share(~memory.literal)
         self.is_type = np.array([key in TYPE_KEYS for key in self.keys])
 

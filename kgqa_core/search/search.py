@@ -1373,10 +1373,14 @@ class PlanSearch:
         dated = np.flatnonzero(self.graph.dated > DATED).tolist()
         return [one for one in dated if entry_of(self.graph, one).name == BIRTH]
 
+    @cached_property
+    def _asked_span(self) -> re.Match[str] | None:
+        return LASTS.search(self.query.text.lower())
+
     def _spans(self, plan: Plan) -> Iterator[tuple[Steps, tuple[int, int]]]:
         """The spans of time that a question may mean between two dates of some things, and their relations: ages from
         birth to a date that it names or to death; else the pair that it names an end of, or the only one."""
-        graph, asked = self.graph, LASTS.search(self.query.text.lower())
+        graph, asked = self.graph, self._asked_span
         if asked is None or not len(plan.nodes) or len(plan.nodes) > LARGE:
             return
         ways = (one for one in graph.directed_relations(plan.nodes).tolist() if one < graph.relations)

@@ -43,8 +43,8 @@ from kgqa_core.search.candidates import (
     numbers_of,
     texts_of_values,
 )
-from kgqa_core.search.demands import IN_NAMES, LASTING, LASTS, demands_of, names_comparison
-from kgqa_core.search.form_reading import root
+from kgqa_core.search.demands import IN_NAMES, demands_of, names_comparison, spans_said
+from kgqa_core.search.form_reading import RATES, root, roots
 from kgqa_core.search.graph import WORD, LabelGraph
 from kgqa_core.search.phrases import NUMBER, SLOT, SLOTS
 from kgqa_core.search.question_words import (
@@ -80,7 +80,6 @@ _SPANS = {
     f"per {words.split()[0]}": frozenset(words.split())
     for words in ("day daily", "hour hourly", "week weekly", "night nightly", "month monthly")
 } | {"per year": frozenset(("yearly", "annual"))}
-_RATES = frozenset("rate rent wage price cost fee pay charge salary".split())
 _AWAY, _BOUNDS = frozenset(("but", "except")), frozenset(("least", "most"))
 _BEFORE_VERBS = frozenset("do does did will would can could should must".split())
 _RANGES = frozenset("between up within s".split())
@@ -109,8 +108,8 @@ class WordIndex:
         }
         self.own = [frozenset(map(root, own)) for own in words]
         self.relations: dict[str, list[int]] = {}
-        for relation, roots in enumerate(self.own):
-            for word in roots:
+        for relation, own in enumerate(self.own):
+            for word in own:
                 self.relations.setdefault(word, []).append(relation)
         self._types: dict[int, frozenset[str]] = {}
         self.measures: dict[str, list[int]] = {}
@@ -236,8 +235,8 @@ class WordCover:
         }
 
         low = query.text.lower()
-        for found in (one for pattern in (LASTS, LASTING) * bool(LASTS.search(low)) for one in pattern.finditer(low)):
-            first, last = (len(low[:at].split()) for at in found.span())
+        for span in spans_said(low):
+            first, last = (len(low[:at].split()) for at in span)
             self.lasting[first:last] = 1
         self.lasting[list(self.slots.values())] = 0
         self.texts = tuple(self._texts(index.graph))
@@ -254,7 +253,7 @@ class WordCover:
         pair, labels = " ".join(self.words[n : n + 2]), [label.lower() for label in self.index.graph.labels]
         spans = _SPANS.get(pair, frozenset())
         return " " in pair and any(
-            f" {pair}" in f" {label}" or not (spans.isdisjoint(own := label.split()) or _RATES.isdisjoint(own))
+            f" {pair}" in f" {label}" or not (spans.isdisjoint(own := label.split()) or RATES.isdisjoint(own))
             for label in labels
         )
 
@@ -343,6 +342,12 @@ class WordCover:
         """Roots of the two words behind the last word for groups, as *per* or *each*."""
         places = np.flatnonzero(self.aggregates["group"])
         return frozenset(self.roots[int(places[-1]) + 1 :][:2]) if len(places) else frozenset()
+
+    @cached_property
+    def groups_named(self) -> frozenset[int]:
+        """The relations whose labels have one of these words."""
+        labels = enumerate(self.index.graph.labels)
+        return frozenset(n for n, label in labels if self.grouped and not roots(label).isdisjoint(self.grouped))
 
     @cached_property
     def alternatives(self) -> set[int]:

@@ -15,6 +15,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.people.dev7.answers import best_of_each, exactly, has_only, leaders, same, than
+from benchmarks.people.dev8.answers import lengths
 from benchmarks.people.gold import (
     ENTITY,
     RELATION,
@@ -35,11 +36,6 @@ from benchmarks.people.gold import (
 HERE = Path(__file__).resolve().parent
 GRAPHS = HERE / "graphs"
 FACT = "missing fact"
-
-
-def lengths(g: Graph, names: set[str], start: str, end: str) -> dict[str, float]:
-    """Days from one date to another, of the names that have both."""
-    return {name: days(g, name, start, end) for name in names - g.lacks(names, start) - g.lacks(names, end)}
 
 
 def age(g: Graph, name: str, start: str, end: str) -> float:

@@ -34,7 +34,7 @@ from kgqa_core.search.candidates import (
     texts_of_values,
 )
 from kgqa_core.search.cues import cues_of
-from kgqa_core.search.demands import IN_NAMES, LASTING, LASTS, unmet
+from kgqa_core.search.demands import IN_NAMES, spans_said, unmet
 from kgqa_core.search.form_reading import (
     COUNTRIES,
     FormReader,
@@ -189,8 +189,8 @@ class UnreadWords:
         cues = cues_of(text, yes_no=False)
         fixed = {*SLOTS, NUMBER}
         idle = [match.span() for match in idle_phrases().finditer(text.lower())]
-        demanded = [IN_NAMES, *[LASTS, LASTING] * has_span(best.form)]
-        idle += [match.span() for pattern in demanded for match in pattern.finditer(text.lower())]
+        idle += [match.span() for match in IN_NAMES.finditer(text.lower())]  # which is demanded
+        idle += spans_said(text.lower()) if has_span(best.form) else []
         numbers, named_kinds = iter(_years(query)), 0
         others_used = iter(self._unused_numbers(query, best))
         untyped, asked = is_untyped(best.form, self.reader.graph), [token.text for token in tokens]
